@@ -168,8 +168,8 @@ static void add_print(const struct adding *a, const char *file,
 }
 
 /* 0: it was added, 1: it is not correct, 4: there is no verdict yet. */
-static int add_file(struct cmd_call *call, struct adding *a, const char *file,
-                    struct err *e)
+static int add_kernel(struct cmd_call *call, struct adding *a, const char *file,
+                      struct err *e)
 {
     char *plain, *name;
     int rc;
@@ -208,7 +208,7 @@ static int add_run(struct cmd_call *call, struct err *e)
         return -1;
     buf_init(&a.solution, MAX_TEXT);
     buf_init(&a.plan, MAX_TEXT);
-    rc = add_file(call, &a, call->r.rest[0], e);
+    rc = add_kernel(call, &a, call->r.rest[0], e);
     json_decref(a.record);
     buf_release(&a.solution);
     buf_release(&a.plan);

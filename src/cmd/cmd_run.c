@@ -637,8 +637,8 @@ static const struct opt resume_table[] = {
 };
 
 /* run.ini first, then the command line. */
-static int resume_read(struct cmd_call *call, struct run_settings *s,
-                       struct err *e)
+static int resume_options(struct cmd_call *call, struct run_settings *s,
+                          struct err *e)
 {
     const struct run_settings *again = call->values;
     struct opt_result r = {0};
@@ -664,7 +664,7 @@ static int resume_run(struct cmd_call *call, struct err *e)
 
     if (call->r.rest_len != 1)
         return err_set(e, ERR_USAGE, "give the folder of one run");
-    rc = resume_read(call, &s, e);
+    rc = resume_options(call, &s, e);
     if (rc == 0) {
         s.out = call->r.rest[0];
         rc = run_search(&s, RUN_RESUME, e);

@@ -52,7 +52,7 @@ static int serve_until_stopped(struct web_live *live,
     return s ? 0 : -1;
 }
 
-static int serve_run(struct cmd_call *call, struct err *e)
+static int serve_command(struct cmd_call *call, struct err *e)
 {
     const struct serve_values *v = call->values;
     struct web_listen where;
@@ -84,7 +84,7 @@ const struct cmd cmd_serve = {
     "Of a run on another machine, use a tunnel: ssh -L "
     "8123:127.0.0.1:8123 HOST.",
     serve_table,
-    serve_run,
+    serve_command,
     sizeof(struct serve_values),
     NULL,
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct str asset(const unsigned char *p, size_t n)
+static struct str page_asset(const unsigned char *p, size_t n)
 {
     return (struct str){(const char *)p, n};
 }
@@ -16,7 +16,7 @@ static struct str asset(const unsigned char *p, size_t n)
 /* ---- the policy ---- */
 
 /* 'sha256-…', in base64, as browsers want it. */
-static void put_source(struct str text, struct buf *out)
+static void page_put_source(struct str text, struct buf *out)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -40,16 +40,16 @@ static void put_source(struct str text, struct buf *out)
 void page_policy(bool served, struct buf *out)
 {
     buf_puts(out, "default-src 'none'; script-src ");
-    put_source(asset(page_js, page_js_len), out);
+    page_put_source(page_asset(page_js, page_js_len), out);
     buf_puts(out, "; style-src ");
-    put_source(asset(page_css, page_css_len), out);
+    page_put_source(page_asset(page_css, page_css_len), out);
     buf_printf(out, "; connect-src %s; base-uri 'none'; form-action 'none'",
                served ? "'self'" : "'none'");
 }
 
 /* ---- data ---- */
 
-static void put_escaped(const char *p, size_t n, struct buf *out)
+static void page_put_escaped(const char *p, size_t n, struct buf *out)
 {
     size_t from = 0;
 
@@ -75,13 +75,13 @@ void page_json(const json_t *data, struct buf *out)
     char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(7));
 
     if (text)
-        put_escaped(text, strlen(text), out);
+        page_put_escaped(text, strlen(text), out);
     free(text);
 }
 
 /* ---- the document ---- */
 
-static void put_part(struct str name, const json_t *data, struct buf *out)
+static void page_put_part(struct str name, const json_t *data, struct buf *out)
 {
     if (str_eq(name, "POLICY"))
         page_policy(!data, out);
@@ -95,12 +95,12 @@ static void put_part(struct str name, const json_t *data, struct buf *out)
 
 void page_put(const json_t *data, struct buf *out)
 {
-    struct str rest = asset(page_html, page_html_len), piece, name;
+    struct str rest = page_asset(page_html, page_html_len), piece, name;
 
     while (str_cut(&rest, '@', &piece)) {
         buf_put(out, piece.p, piece.n);
         str_cut(&rest, '@', &name);
-        put_part(name, data, out);
+        page_put_part(name, data, out);
     }
     buf_put(out, rest.p, rest.n);
 }

@@ -1,8 +1,12 @@
-/* report.c: the page with all its data inside. */
+/* report.c: the page with all its data inside; and runs as Markdown. */
 #include "web/report.h"
 
+#include "analyze/overview.h"
+#include "analyze/table.h"
 #include "analyze/views.h"
 #include "base/mem.h"
+#include "io/term.h"
+#include "run/summary.h"
 #include "web/page.h"
 
 #include <stdio.h>
@@ -17,13 +21,13 @@ struct details {
 };
 
 /* What it takes in the file, roughly: escapes are longer. */
-static size_t size_of(const json_t *j)
+static size_t report_size_of(const json_t *j)
 {
     return json_dumpb(j, NULL, 0, JSON_COMPACT) * 11 / 10;
 }
 
 /* Prompts repeat the guide and the examples: `show --prompt` has them. */
-static void drop_prompts(json_t *attempt)
+static void report_drop_prompts(json_t *attempt)
 {
     json_t *call;
     size_t i;
@@ -33,7 +37,7 @@ static void drop_prompts(json_t *attempt)
 }
 
 /* The parts that belong to one attempt go into an object of their own. */
-static json_t *take_detail(json_t *task)
+static json_t *report_take_detail(json_t *task)
 {
     static const char *const parts[] = {"attempt", "before", "diff"};
     json_t *detail = json_object();
@@ -46,8 +50,8 @@ static json_t *take_detail(json_t *task)
 }
 
 /* Adds the task itself, unless it is there. */
-static json_t *add_task(struct details *d, const char *key, json_t *task,
-                        int64_t best)
+static json_t *report_add_task(struct details *d, const char *key, json_t *task,
+                               int64_t best)
 {
     json_t *known = json_object_get(d->tasks, key);
 
@@ -60,8 +64,8 @@ static json_t *add_task(struct details *d, const char *key, json_t *task,
 }
 
 /* 1 when it is in, 0 when it did not fit. */
-static int add_attempt(struct details *d, struct run_view *v, size_t run,
-                       struct run_task *t, int64_t number, struct err *e)
+static int report_add_attempt(struct details *d, struct run_view *v, size_t run,
+                              struct run_task *t, int64_t number, struct err *e)
 {
     json_t *task = views_task(v, t, number, e), *detail;
     char *key, name[32];
@@ -71,16 +75,16 @@ static int add_attempt(struct details *d, struct run_view *v, size_t run,
     if (!task)
         return -1;
     key = xasprintf("%zu/%s", run, t->row.id);
-    detail = take_detail(task);
-    drop_prompts(json_object_get(detail, "attempt"));
-    size =
-        size_of(detail) + (json_object_get(d->tasks, key) ? 0 : size_of(task));
+    detail = report_take_detail(task);
+    report_drop_prompts(json_object_get(detail, "attempt"));
+    size = report_size_of(detail) +
+           (json_object_get(d->tasks, key) ? 0 : report_size_of(task));
     fits = d->bytes + size <= d->limit;
     if (fits) {
         snprintf(name, sizeof(name), "%lld", (long long)number);
         json_object_set(
-            json_object_get(add_task(d, key, task, number), "details"), name,
-            detail);
+            json_object_get(report_add_task(d, key, task, number), "details"),
+            name, detail);
         d->bytes += size;
         d->kept++;
     }
@@ -92,8 +96,8 @@ static int add_attempt(struct details *d, struct run_view *v, size_t run,
 
 enum pass { BEST_SOLVED, BEST_UNSOLVED, OTHERS, PASSES };
 
-static bool belongs(const struct run_task *t, const struct run_attempt *a,
-                    enum pass pass)
+static bool report_belongs(const struct run_task *t,
+                           const struct run_attempt *a, enum pass pass)
 {
     const struct run_attempt *best = run_task_best(t);
 
@@ -105,8 +109,8 @@ static bool belongs(const struct run_task *t, const struct run_attempt *a,
 /* A few that do not fit may be large; many mean that it is full. */
 #define MISFITS 20
 
-static int add_pass(struct details *d, struct run_view *v, size_t run,
-                    enum pass pass, struct err *e)
+static int report_add_pass(struct details *d, struct run_view *v, size_t run,
+                           enum pass pass, struct err *e)
 {
     int misfits = 0;
 
@@ -114,10 +118,10 @@ static int add_pass(struct details *d, struct run_view *v, size_t run,
         struct run_task *t = &v->task[i];
 
         for (size_t k = 0; k < t->attempts && misfits < MISFITS; k++) {
-            int rc =
-                belongs(t, &t->attempt[k], pass)
-                    ? add_attempt(d, v, run, t, t->attempt[k].row.attempt, e)
-                    : 1;
+            int rc = report_belongs(t, &t->attempt[k], pass)
+                         ? report_add_attempt(d, v, run, t,
+                                              t->attempt[k].row.attempt, e)
+                         : 1;
 
             if (rc < 0)
                 return -1;
@@ -128,20 +132,20 @@ static int add_pass(struct details *d, struct run_view *v, size_t run,
 }
 
 /* Solved tasks leave room for others: failures are worth a look, too. */
-static int add_details(struct details *d, struct run_view *const *runs,
-                       size_t n, struct err *e)
+static int report_add_details(struct details *d, struct run_view *const *runs,
+                              size_t n, struct err *e)
 {
     for (enum pass p = 0; p < PASSES; p++) {
         d->limit = p == BEST_SOLVED ? REPORT_DETAILS / 5 * 3 : REPORT_DETAILS;
         for (size_t i = 0; i < n; i++)
-            if (add_pass(d, runs[i], i, p, e) < 0)
+            if (report_add_pass(d, runs[i], i, p, e) < 0)
                 return -1;
     }
     return 0;
 }
 
-static json_t *left_out(const struct details *d, struct run_view *const *runs,
-                        size_t n)
+static json_t *report_left_out(const struct details *d,
+                               struct run_view *const *runs, size_t n)
 {
     int64_t all = 0;
 
@@ -167,13 +171,231 @@ int report_html(struct run_view *const *runs, size_t n, struct buf *out,
         rc = made ? json_object_set_new(data, views_all[i].name, made) : -1;
     }
     if (rc == 0)
-        rc = add_details(&d, runs, n, e);
+        rc = report_add_details(&d, runs, n, e);
     if (rc == 0) {
         json_object_set(data, "tasks", d.tasks);
-        json_object_set_new(data, "left_out", left_out(&d, runs, n));
+        json_object_set_new(data, "left_out", report_left_out(&d, runs, n));
         page_put(data, out);
     }
     json_decref(d.tasks);
     json_decref(data);
+    return rc;
+}
+
+/* ---- Markdown ---- */
+
+/* A sentence of ours with names of others in it: only these may become code. */
+static void report_put_sentence(const char *s, struct buf *out)
+{
+    struct str rest = str_of(s), word;
+    bool more = true;
+
+    while (more) {
+        char *one;
+
+        more = str_cut(&rest, ' ', &word);
+        one = xstrndup(more ? word.p : rest.p, more ? word.n : rest.n);
+        table_put_md(one, out);
+        buf_puts(out, more ? " " : "");
+        free(one);
+    }
+}
+
+/* Releases the table; one without rows is not there. */
+static void report_put_table(const char *title, struct table *t,
+                             struct buf *out)
+{
+    if (table_rows(t)) {
+        buf_printf(out, "\n%s\n\n", title);
+        table_print(t, TABLE_MD, out);
+    }
+    table_release(t);
+}
+
+static int64_t report_number(const json_t *j, const char *key)
+{
+    return json_integer_value(json_object_get(j, key));
+}
+
+static void report_put_runs(const json_t *runs, struct buf *out)
+{
+    static const char *const names[] = {"run",   "model",  "language", "device",
+                                        "state", "solved", "attempts", "tokens",
+                                        "cost",  "time",   NULL};
+    static const char *const texts[] = {"label", "model", "dsl", "device",
+                                        "state"};
+    struct table t;
+    struct buf b;
+    const json_t *r;
+    size_t i;
+
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    buf_init(&b, BUF_UNLIMITED);
+    json_array_foreach(runs, i, r)
+    {
+        for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+            table_text(&t, jsn_str(r, texts[k]));
+        headline_number(report_number(r, "solved"), &b);
+        buf_puts(&b, " of ");
+        headline_number(report_number(r, "tasks") - report_number(r, "skipped"),
+                        &b);
+        table_figure(&t, "%s", buf_str(&b));
+        buf_reset(&b);
+        headline_number(report_number(r, "attempts"), &b);
+        table_figure(&t, "%s", buf_str(&b));
+        buf_reset(&b);
+        headline_number(
+            report_number(r, "tokens_in") + report_number(r, "tokens_out"), &b);
+        table_figure(&t, "%s", buf_str(&b));
+        buf_reset(&b);
+        headline_usd(report_number(r, "usd_micro"), &b);
+        table_figure(&t, "%s", buf_str(&b));
+        buf_reset(&b);
+        headline_time(json_number_value(json_object_get(r, "seconds")), &b);
+        table_figure(&t, "%s", buf_str(&b));
+        buf_reset(&b);
+    }
+    table_print(&t, TABLE_MD, out);
+    table_release(&t);
+    buf_release(&b);
+}
+
+#define POINTS  12  /* of the curve */
+#define COLUMNS 120 /* of an error */
+
+/* The k-th of the columns shows this many attempts per task. */
+static size_t report_attempts_at(size_t k, size_t columns, size_t most)
+{
+    return columns < 2 ? most : 1 + k * (most - 1) / (columns - 1);
+}
+
+static void report_put_curve(const json_t *runs, struct buf *out)
+{
+    size_t most = 0, columns, i;
+    struct table t;
+    const json_t *r;
+
+    json_array_foreach(runs, i, r)
+    {
+        size_t len = json_array_size(json_object_get(r, "by_attempt"));
+
+        most = len > most ? len : most;
+    }
+    columns = most < POINTS ? most : POINTS;
+    table_init(&t, NULL, NULL);
+    table_column(&t, "run");
+    for (size_t k = 0; k < columns; k++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%zu",
+                 report_attempts_at(k, columns, most));
+        table_column(&t, name);
+    }
+    json_array_foreach(runs, i, r)
+    {
+        const json_t *curve = json_object_get(r, "by_attempt");
+
+        if (!columns)
+            break;
+        table_text(&t, jsn_str(r, "label"));
+        for (size_t k = 0; k < columns; k++) {
+            const json_t *n =
+                json_array_get(curve, report_attempts_at(k, columns, most) - 1);
+
+            if (n)
+                table_int(&t, json_integer_value(n));
+            else
+                table_empty(&t);
+        }
+    }
+    report_put_table("Tasks solved within a number of attempts per task:", &t,
+                     out);
+}
+
+static void report_put_unsolved(const json_t *runs, struct buf *out)
+{
+    static const char *const names[] = {"tasks", "verdict", "error", NULL};
+    const json_t *r, *x;
+    size_t i, k;
+
+    json_array_foreach(runs, i, r)
+    {
+        const json_t *why = json_object_get(r, "unsolved");
+        struct buf title, error;
+        struct table t;
+
+        buf_init(&title, BUF_UNLIMITED);
+        buf_init(&error, BUF_UNLIMITED);
+        buf_puts(&title, "Why tasks are unsolved");
+        if (json_array_size(runs) > 1) {
+            buf_puts(&title, " with ");
+            table_put_md(jsn_str(r, "label"), &title);
+        }
+        buf_puts(&title, ", by the error of their last attempt:");
+        table_init(&t, NULL, NULL);
+        table_columns(&t, names);
+        json_array_foreach(json_object_get(why, "errors"), k, x)
+        {
+            buf_reset(&error);
+            term_cut(jsn_str(x, "error"), COLUMNS, &error);
+            table_int(&t, report_number(x, "tasks"));
+            table_text(&t, jsn_str(x, "verdict"));
+            table_text(&t, buf_str(&error));
+        }
+        report_put_table(buf_str(&title), &t, out);
+        buf_release(&title);
+        buf_release(&error);
+    }
+}
+
+/* Kernels whose time is hard to believe, with the reason. */
+static int report_put_implausible(struct run_view *const *runs,
+                                  const json_t *list, struct buf *out,
+                                  struct err *e)
+{
+    static const char *const names[] = {"run",      "task", "attempt",
+                                        "speed-up", "why",  NULL};
+    struct table t;
+    int rc = 0;
+
+    table_init(&t, NULL, NULL);
+    table_columns(&t, names);
+    for (size_t i = 0; rc == 0 && i < json_array_size(list); i++)
+        for (size_t k = 0; rc == 0 && k < runs[i]->tasks; k++) {
+            const struct run_task *x = &runs[i]->task[k];
+            struct run_attempt *a = run_task_best(x);
+            const char *why =
+                a && a->row.solved ? run_view_doubt(runs[i], a, e) : "";
+
+            rc = why ? 0 : -1;
+            if (!why || !why[0])
+                continue;
+            table_text(&t, jsn_str(json_array_get(list, i), "label"));
+            table_text(&t, x->row.id);
+            table_int(&t, a->row.attempt);
+            table_figure(&t, "%.2fx", summary_speedup(a));
+            table_text(&t, why);
+        }
+    report_put_table("Speed-ups that are hard to believe:", &t, out);
+    return rc;
+}
+
+int report_md(struct run_view *const *runs, size_t n, struct buf *out,
+              struct err *e)
+{
+    json_t *j = views_overview(runs, n, e);
+    const json_t *list = json_object_get(j, "runs");
+    int rc;
+
+    if (!j)
+        return -1;
+    report_put_sentence(jsn_str(j, "headline"), out);
+    buf_puts(out, "\n\n");
+    report_put_runs(list, out);
+    report_put_curve(list, out);
+    report_put_unsolved(list, out);
+    rc = report_put_implausible(runs, list, out, e);
+    json_decref(j);
     return rc;
 }

@@ -20,7 +20,7 @@ struct web_beside {
     pthread_t thread;
 };
 
-static void on_stop(int fd, unsigned events, void *arg)
+static void web_beside_on_stop(int fd, unsigned events, void *arg)
 {
     struct web_beside *b = arg;
 
@@ -29,7 +29,7 @@ static void on_stop(int fd, unsigned events, void *arg)
     loop_stop(b->loop);
 }
 
-static void *serve(void *arg)
+static void *web_beside_serve(void *arg)
 {
     struct web_beside *b = arg;
 
@@ -38,7 +38,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static void release(struct web_beside *b)
+static void web_beside_release(struct web_beside *b)
 {
     if (b->server)
         web_server_free(b->server);
@@ -52,14 +52,14 @@ static void release(struct web_beside *b)
 }
 
 /* Signals are for the run's thread. */
-static int start_thread(struct web_beside *b, struct err *e)
+static int web_beside_start_thread(struct web_beside *b, struct err *e)
 {
     sigset_t all, before;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&b->thread, NULL, serve, b);
+    rc = pthread_create(&b->thread, NULL, web_beside_serve, b);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!rc)
         return 0;
@@ -77,10 +77,10 @@ struct web_beside *web_beside_start(const char *dir, struct web_listen *where,
     b->loop = loop_new(e);
     if (b->loop && web_live_open(&dir, 1, &b->live, e) == 0 &&
         (b->server = web_server_new(b->loop, where, &b->live, e)) &&
-        loop_add_fd(b->loop, b->stop_fd, LOOP_READ, on_stop, b, e) &&
-        start_thread(b, e) == 0)
+        loop_add_fd(b->loop, b->stop_fd, LOOP_READ, web_beside_on_stop, b, e) &&
+        web_beside_start_thread(b, e) == 0)
         return b;
-    release(b);
+    web_beside_release(b);
     return NULL;
 }
 
@@ -89,5 +89,5 @@ void web_beside_end(struct web_beside *b)
     if (eventfd_write(b->stop_fd, 1) < 0)
         BUG("eventfd: errno %d", errno);
     pthread_join(b->thread, NULL);
-    release(b);
+    web_beside_release(b);
 }

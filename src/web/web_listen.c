@@ -23,7 +23,7 @@ union address {
     struct sockaddr_in6 six;
 };
 
-static int bad_address(const char *where, struct err *e)
+static int web_listen_bad_address(const char *where, struct err *e)
 {
     return err_set(e, ERR_USAGE,
                    "'%s' is not HOST:PORT, such as " WEB_LISTEN
@@ -31,7 +31,8 @@ static int bad_address(const char *where, struct err *e)
                    where);
 }
 
-static int read_address(const char *where, union address *out, struct err *e)
+static int web_listen_read_address(const char *where, union address *out,
+                                   struct err *e)
 {
     char host[TCP_ADDRESS];
     const char *digits = NULL;
@@ -40,7 +41,7 @@ static int read_address(const char *where, union address *out, struct err *e)
 
     if (tcp_split(where, host, &digits, e) < 0 ||
         !str_to_i64(str_of(digits), 0, 65535, &port))
-        return bad_address(where, e);
+        return web_listen_bad_address(where, e);
     if (strcmp(host, "localhost") == 0)
         snprintf(host, sizeof(host), "127.0.0.1");
     *out = (union address){0};
@@ -55,24 +56,24 @@ static int read_address(const char *where, union address *out, struct err *e)
         if (inet_pton(AF_INET, host, &out->four.sin_addr) == 1)
             return 0;
     }
-    return bad_address(where, e);
+    return web_listen_bad_address(where, e);
 }
 
-static bool is_loopback(const union address *a)
+static bool web_listen_is_loopback(const union address *a)
 {
     if (a->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&a->six.sin6_addr);
     return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
 }
 
-static bool is_every(const union address *a)
+static bool web_listen_is_every(const union address *a)
 {
     if (a->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_UNSPECIFIED(&a->six.sin6_addr);
     return a->four.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-static int open_socket(const union address *a, struct err *e)
+static int web_listen_open_socket(const union address *a, struct err *e)
 {
     socklen_t size =
         a->any.sa_family == AF_INET6 ? sizeof(a->six) : sizeof(a->four);
@@ -92,7 +93,8 @@ static int open_socket(const union address *a, struct err *e)
 }
 
 /* The address as a URL and as a Host header have it, without a port. */
-static void name_address(const union address *a, char *out, size_t size)
+static void web_listen_name_address(const union address *a, char *out,
+                                    size_t size)
 {
     char text[INET6_ADDRSTRLEN];
     bool six = a->any.sa_family == AF_INET6;
@@ -103,8 +105,8 @@ static void name_address(const union address *a, char *out, size_t size)
     snprintf(out, size, six ? "[%s]" : "%s", text);
 }
 
-static void set_names(struct web_listen *l, const char *own,
-                      const struct opt_list *more)
+static void web_listen_set_names(struct web_listen *l, const char *own,
+                                 const struct opt_list *more)
 {
     static const char *const always[] = {"localhost", "127.0.0.1", "[::1]"};
     size_t fixed = sizeof(always) / sizeof(*always), n = 0;
@@ -128,25 +130,25 @@ int web_listen_open(const char *where, const struct opt_list *names,
     unsigned port;
 
     *l = (struct web_listen){.fd = -1};
-    if (read_address(text, &a, e) < 0)
+    if (web_listen_read_address(text, &a, e) < 0)
         return -1;
-    l->fd = open_socket(&a, e);
+    l->fd = web_listen_open_socket(&a, e);
     if (l->fd < 0 && !where && e->sys == EADDRINUSE) {
         *e = (struct err)ERR_INIT;
         a.four.sin_port = 0;
-        l->fd = open_socket(&a, e);
+        l->fd = web_listen_open_socket(&a, e);
     }
     if (l->fd < 0)
         return err_wrap(e, "%s", text);
     if (getsockname(l->fd, &a.any, &size) < 0)
         BUG("getsockname: errno %d", errno);
-    name_address(&a, l->own, sizeof(l->own));
+    web_listen_name_address(&a, l->own, sizeof(l->own));
     port =
         ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
-    l->public = !is_loopback(&a);
-    l->hosts.any_address = is_every(&a);
+    l->public = !web_listen_is_loopback(&a);
+    l->hosts.any_address = web_listen_is_every(&a);
     snprintf(l->url, sizeof(l->url), "http://%s:%u/", l->own, port);
-    set_names(l, l->own, names);
+    web_listen_set_names(l, l->own, names);
     return 0;
 }
 
@@ -154,7 +156,7 @@ int web_listen_check(const char *where, struct err *e)
 {
     union address a;
 
-    return read_address(where, &a, e);
+    return web_listen_read_address(where, &a, e);
 }
 
 void web_listen_warn(const struct web_listen *l)

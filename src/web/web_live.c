@@ -12,7 +12,7 @@
 /* Looking takes at most this share of the time. */
 #define SHARE 20
 
-static bool open_run(struct web_live_run *r)
+static bool web_live_open_run(struct web_live_run *r)
 {
     r->why = (struct err)ERR_INIT;
     r->open = run_view_open(r->dir, &r->view, &r->why) == 0;
@@ -33,7 +33,7 @@ int web_live_open(const char *const *dirs, size_t n, struct web_live *l,
         struct web_live_run *r = &l->run[l->runs];
 
         r->dir = xstrdup(dirs[l->runs]);
-        if (open_run(r))
+        if (web_live_open_run(r))
             continue;
         *e = r->why;
         free(r->dir);
@@ -54,14 +54,14 @@ void web_live_close(struct web_live *l)
     *l = (struct web_live){0};
 }
 
-static bool look(struct web_live_run *r)
+static bool web_live_look_at(struct web_live_run *r)
 {
     int64_t start_ns = tick_now_ns(), rest_ns = RESTING_NS, took_ns;
     bool news;
     int rc;
 
     if (!r->open) {
-        news = open_run(r);
+        news = web_live_open_run(r);
     } else {
         rc = run_view_refresh(&r->view, &r->why);
         r->open = rc >= 0;
@@ -83,7 +83,7 @@ bool web_live_look(struct web_live *l, bool now)
 
     for (size_t i = 0; i < l->runs; i++)
         if (now || tick_now_ns() >= l->run[i].next_ns)
-            news |= look(&l->run[i]);
+            news |= web_live_look_at(&l->run[i]);
     l->version += news;
     return news;
 }

@@ -7,7 +7,7 @@
 
 /* ---- the target ---- */
 
-static int hex_digit(char c)
+static int web_request_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -19,7 +19,7 @@ static int hex_digit(char c)
 }
 
 /* One byte of the text, which may be written as %XX; -1: a bad escape. */
-static int next_byte(struct str *s)
+static int web_request_next_byte(struct str *s)
 {
     int high, low;
 
@@ -28,8 +28,8 @@ static int next_byte(struct str *s)
         s->n--;
         return (unsigned char)s->p[-1];
     }
-    high = s->n > 2 ? hex_digit(s->p[1]) : -1;
-    low = s->n > 2 ? hex_digit(s->p[2]) : -1;
+    high = s->n > 2 ? web_request_hex_digit(s->p[1]) : -1;
+    low = s->n > 2 ? web_request_hex_digit(s->p[2]) : -1;
     if (high < 0 || low < 0)
         return -1;
     s->p += 3;
@@ -38,7 +38,7 @@ static int next_byte(struct str *s)
 }
 
 /* NULL for text that nobody sends who means well. In a query '+' is a space. */
-static const char *decode(struct str s, bool query, struct arena *a)
+static const char *web_request_decode(struct str s, bool query, struct arena *a)
 {
     char *out = arena_alloc(a, s.n + 1);
     size_t n = 0;
@@ -47,7 +47,7 @@ static const char *decode(struct str s, bool query, struct arena *a)
         int c = query && s.p[0] == '+' ? ' ' : -1;
 
         if (c < 0)
-            c = next_byte(&s);
+            c = web_request_next_byte(&s);
         else
             s = (struct str){s.p + 1, s.n - 1};
         if (c < ' ' || c == 127)
@@ -57,12 +57,14 @@ static const char *decode(struct str s, bool query, struct arena *a)
     return str_utf8_check(out, n) == n ? out : NULL;
 }
 
-static bool add_arg(struct web_request *r, struct str pair, struct arena *a)
+static bool web_request_add_arg(struct web_request *r, struct str pair,
+                                struct arena *a)
 {
     struct str name;
     bool has_value = str_cut(&pair, '=', &name);
-    const char *key = decode(has_value ? name : pair, true, a);
-    const char *value = decode(has_value ? pair : (struct str){"", 0}, true, a);
+    const char *key = web_request_decode(has_value ? name : pair, true, a);
+    const char *value =
+        web_request_decode(has_value ? pair : (struct str){"", 0}, true, a);
 
     if (!key || !value || r->args == WEB_ARGS || web_request_arg(r, key))
         return false;
@@ -84,14 +86,14 @@ int web_request_parse(struct str target, struct arena *a,
         return 400;
     if (str_cut(&target, '?', &path))
         query = target;
-    out->path = decode(path, false, a);
+    out->path = web_request_decode(path, false, a);
     if (!out->path)
         return 400;
     while (more) {
         more = str_cut(&query, '&', &pair);
         if (!more)
             pair = query;
-        if (pair.n && !add_arg(out, pair, a))
+        if (pair.n && !web_request_add_arg(out, pair, a))
             return 400;
     }
     return 0;
@@ -108,7 +110,7 @@ const char *web_request_arg(const struct web_request *r, const char *name)
 /* ---- the name ---- */
 
 /* Splits "name", "name:port", "[::1]" and "[::1]:port". The brackets stay. */
-static bool split_host(struct str header, struct str *name)
+static bool web_request_split_host(struct str header, struct str *name)
 {
     size_t end = 0;
     int64_t port;
@@ -130,7 +132,7 @@ static bool split_host(struct str header, struct str *name)
                       65535, &port);
 }
 
-static bool is_address(struct str name)
+static bool web_request_is_address(struct str name)
 {
     char text[INET6_ADDRSTRLEN] = "";
     bool six = str_starts(name, "[") && str_ends(name, "]");
@@ -148,9 +150,9 @@ bool web_request_host_ok(const struct web_request_hosts *h, const char *header)
 {
     struct str name;
 
-    if (!header || !split_host(str_of(header), &name))
+    if (!header || !web_request_split_host(str_of(header), &name))
         return false;
-    if (h->any_address && is_address(name))
+    if (h->any_address && web_request_is_address(name))
         return true;
     for (size_t i = 0; i < h->names; i++)
         if (strlen(h->name[i]) == name.n &&

@@ -1,10 +1,11 @@
-/* web_server.c: libmicrohttpd on our loop. We accept connections ourselves, so
- * that one that is idle can make room. */
+/* web_server.c: libmicrohttpd on our loop. We accept connections ourselves, so that one
+ * that is idle can make room. */
 #include "web/web_server.h"
 
+#include "analyze/views.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "web/web_routes.h"
+#include "web/page.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -13,6 +14,284 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* ---- what is there at which path: docs/PAGE.md ---- */
+
+/* A text that several answers share, however slowly they are read. */
+struct web_text {
+    size_t refs, n;
+    char data[];
+};
+
+struct web_routes {
+    struct web_live *live;
+    struct buf page, policy; /* its Content-Security-Policy */
+    /* The views as they were asked for last. */
+    struct {
+        int64_t version;
+        struct web_text *text;
+    } kept[VIEWS];
+};
+
+/* The Content-Security-Policy of what is no page. */
+#define WEB_NOTHING "default-src 'none'; frame-ancestors 'none'"
+
+struct web_answer {
+    unsigned status;
+    const char *type;
+    const char *policy; /* NULL: WEB_NOTHING */
+    struct str fixed; /* p not NULL: it stays as it is while the server runs */
+    struct web_text *shared; /* not NULL: it is this, which the caller drops */
+    struct buf body;         /* otherwise */
+};
+
+/* ---- answers ---- */
+
+static void web_put_json(struct buf *out, json_t *j)
+{
+    char *text = json_dumps(j, JSON_COMPACT);
+
+    if (!text)
+        BUG("a view that is no JSON");
+    buf_puts(out, text);
+    free(text);
+    json_decref(j);
+}
+
+static void web_fail(struct web_answer *a, unsigned status, const char *why)
+{
+    a->status = status;
+    buf_reset(&a->body);
+    web_put_json(&a->body,
+                 json_pack("{s:o}", "error", jsn_text(why, strlen(why))));
+}
+
+/* ---- views of all runs ---- */
+
+/* The run that cannot be read now, or NULL. */
+static const struct web_live_run *web_closed_run(const struct web_live *l)
+{
+    for (size_t i = 0; i < l->runs; i++)
+        if (!l->run[i].open)
+            return &l->run[i];
+    return NULL;
+}
+
+/* The caller frees the list. */
+static struct run_view **list_runs(struct web_live *l)
+{
+    struct run_view **runs = xcalloc(l->runs, sizeof(struct run_view *));
+
+    for (size_t i = 0; i < l->runs; i++)
+        runs[i] = &l->run[i].view;
+    return runs;
+}
+
+static json_t *web_make_view(struct web_live *l, size_t which, struct err *e)
+{
+    struct run_view **runs = list_runs(l);
+    json_t *j = views_all[which].make(runs, l->runs, e);
+
+    free(runs);
+    if (j)
+        json_object_set_new(j, "live", json_integer(l->version));
+    return j;
+}
+
+/* Takes the reference. */
+static struct web_text *web_new_text(json_t *j)
+{
+    char *text = json_dumps(j, JSON_COMPACT);
+    size_t n = text ? strlen(text) : 0;
+    struct web_text *t = xmalloc(sizeof(*t) + n);
+
+    if (!text)
+        BUG("a view that is no JSON");
+    *t = (struct web_text){.refs = 1, .n = n};
+    memcpy(t->data, text, n);
+    free(text);
+    json_decref(j);
+    return t;
+}
+
+static void web_text_drop(struct web_text *t)
+{
+    if (t && --t->refs == 0)
+        free(t);
+}
+
+/* Made once for all who ask, until there is news. */
+static void web_answer_view(struct web_routes *r, size_t which,
+                            struct web_answer *a)
+{
+    struct err e = ERR_INIT;
+    json_t *j;
+
+    if (r->kept[which].version != r->live->version) {
+        j = web_make_view(r->live, which, &e);
+        if (!j) {
+            web_fail(a, 500, e.text);
+            return;
+        }
+        web_text_drop(r->kept[which].text);
+        r->kept[which].text = web_new_text(j);
+        r->kept[which].version = r->live->version;
+    }
+    a->status = 200;
+    a->shared = r->kept[which].text;
+    a->shared->refs++;
+}
+
+/* ---- what is new in the grid ---- */
+
+/* A version for each run: "12,3". */
+static bool web_read_since(struct str text, int64_t *out, size_t n)
+{
+    struct str word;
+
+    for (size_t i = 0; i < n; i++) {
+        bool more = str_cut(&text, ',', &word);
+
+        if (more == (i + 1 == n) ||
+            !str_to_i64(more ? word : text, 0, INT64_MAX, &out[i]))
+            return false;
+    }
+    return true;
+}
+
+static void web_answer_news(struct web_live *l, const char *text,
+                            struct web_answer *a)
+{
+    int64_t *since = xcalloc(l->runs, sizeof(*since));
+    struct run_view **runs = list_runs(l);
+
+    if (web_read_since(str_of(text), since, l->runs)) {
+        a->status = 200;
+        web_put_json(&a->body, views_grid_since(runs, l->runs, since));
+    } else {
+        web_fail(a, 400, "since: not a version for each run");
+    }
+    free(since);
+    free(runs);
+}
+
+/* ---- a task ---- */
+
+static bool web_number_arg(const struct web_request *q, const char *name,
+                           int64_t most, int64_t *out)
+{
+    const char *text = web_request_arg(q, name);
+
+    *out = 0;
+    return !text || str_to_i64(str_of(text), 0, most, out);
+}
+
+static void web_answer_task(struct web_live *l, const struct web_request *q,
+                            struct web_answer *a)
+{
+    const char *id = web_request_arg(q, "id");
+    struct err e = ERR_INIT;
+    int64_t run, attempt;
+    struct run_task *t;
+    json_t *j;
+
+    if (!id || !web_number_arg(q, "run", (int64_t)l->runs - 1, &run) ||
+        !web_number_arg(q, "attempt", INT64_MAX, &attempt)) {
+        web_fail(a, 404, "no such task");
+        return;
+    }
+    t = run_view_task(&l->run[run].view, id);
+    j = t ? views_task(&l->run[run].view, t, attempt, &e) : NULL;
+    if (!j && e.kind != ERR_NONE) {
+        web_fail(a, 500, e.text);
+    } else if (!j) {
+        web_fail(a, 404, "no such task or attempt");
+    } else {
+        a->status = 200;
+        web_put_json(&a->body, j);
+    }
+}
+
+/* ---- all of them ---- */
+
+static bool web_answer_api(struct web_routes *r, const struct web_request *q,
+                           struct web_answer *a)
+{
+    const struct web_live_run *closed = web_closed_run(r->live);
+    const size_t prefix = strlen("/api/");
+    const char *name;
+    size_t which = 0;
+
+    a->type = "application/json";
+    if (strncmp(q->path, "/api/", prefix) != 0)
+        return false;
+    name = q->path + prefix;
+    while (which < VIEWS && strcmp(name, views_all[which].name) != 0)
+        which++;
+    if (closed)
+        web_fail(a, 503, closed->why.text);
+    else if (strcmp(name, "grid") == 0 && web_request_arg(q, "since"))
+        web_answer_news(r->live, web_request_arg(q, "since"), a);
+    else if (which < VIEWS)
+        web_answer_view(r, which, a);
+    else if (strcmp(name, "task") == 0)
+        web_answer_task(r->live, q, a);
+    else
+        return false;
+    return true;
+}
+
+static void web_routes_answer(struct web_routes *r, const struct web_request *q,
+                              struct web_answer *a)
+{
+    if (strcmp(q->path, "/") == 0) {
+        a->status = 200;
+        a->type = "text/html; charset=utf-8";
+        a->policy = buf_str(&r->policy);
+        a->fixed = (struct str){buf_str(&r->page), r->page.len};
+    } else if (strcmp(q->path, "/favicon.ico") == 0) {
+        a->status = 204; /* a browser asks by itself */
+        a->type = "image/x-icon";
+    } else if (!web_answer_api(r, q, a)) {
+        web_fail(a, 404, "not found");
+    }
+}
+
+static void web_routes_event(const struct web_live *l, struct buf *out)
+{
+    json_t *runs = json_array();
+
+    for (size_t i = 0; i < l->runs; i++)
+        json_array_append_new(
+            runs, json_pack("{s:I, s:s}", "version",
+                            (json_int_t)l->run[i].version, "state",
+                            l->run[i].open ? run_states[l->run[i].view.state]
+                                           : "unreadable"));
+    buf_puts(out, "event: change\ndata: ");
+    web_put_json(out, json_pack("{s:I, s:o}", "version", (json_int_t)l->version,
+                                "runs", runs));
+    buf_puts(out, "\n\n");
+}
+
+static void web_routes_init(struct web_routes *r, struct web_live *live)
+{
+    *r = (struct web_routes){.live = live};
+    buf_init(&r->page, BUF_UNLIMITED);
+    buf_init(&r->policy, BUF_UNLIMITED);
+    page_put(NULL, &r->page);
+    page_policy(true, &r->policy);
+    buf_puts(&r->policy, "; frame-ancestors 'none'");
+}
+
+static void web_routes_release(struct web_routes *r)
+{
+    buf_release(&r->page);
+    buf_release(&r->policy);
+    for (size_t i = 0; i < VIEWS; i++)
+        web_text_drop(r->kept[i].text);
+}
+
+/* ---- connections ---- */
 
 #define TICK_NS  (250 * TICK_MS)
 #define ALIVE_NS (15 * TICK_S) /* a stream hears something this often */
@@ -53,7 +332,7 @@ struct web_server {
 
 /* ---- connections ---- */
 
-static void unlink_client(struct client *c)
+static void web_unlink_client(struct client *c)
 {
     if (!c->idle)
         return;
@@ -62,18 +341,18 @@ static void unlink_client(struct client *c)
     c->idle = false;
 }
 
-static void set_idle(struct web_server *s, struct client *c)
+static void web_set_idle(struct web_server *s, struct client *c)
 {
-    unlink_client(c);
+    web_unlink_client(c);
     c->before = s->idle.before;
     c->after = &s->idle;
     c->before->after = c->after->before = c;
     c->idle = true;
 }
 
-static void on_connection(void *arg, struct MHD_Connection *connection,
-                          void **context,
-                          enum MHD_ConnectionNotificationCode code)
+static void web_on_connection(void *arg, struct MHD_Connection *connection,
+                              void **context,
+                              enum MHD_ConnectionNotificationCode code)
 {
     struct web_server *s = arg;
     struct client *c = *context;
@@ -84,16 +363,16 @@ static void on_connection(void *arg, struct MHD_Connection *connection,
                                         MHD_CONNECTION_INFO_CONNECTION_FD)
                     ->connect_fd;
         s->clients++;
-        set_idle(s, c);
+        web_set_idle(s, c);
         *context = c;
     } else {
         s->clients--;
-        unlink_client(c);
+        web_unlink_client(c);
         free(c);
     }
 }
 
-static struct client *client_of(struct MHD_Connection *connection)
+static struct client *web_client_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection,
                                    MHD_CONNECTION_INFO_SOCKET_CONTEXT)
@@ -101,19 +380,19 @@ static struct client *client_of(struct MHD_Connection *connection)
 }
 
 /* Closes the connection that has been idle longest. */
-static bool make_room(struct web_server *s)
+static bool web_make_room(struct web_server *s)
 {
     struct client *c = s->idle.after;
 
     if (c == &s->idle)
         return false;
-    unlink_client(c);
+    web_unlink_client(c);
     shutdown(c->fd, SHUT_RDWR);
     MHD_run(s->daemon);
     return true;
 }
 
-static void refuse(int fd)
+static void web_refuse(int fd)
 {
     static const char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                "Connection: close\r\nRetry-After: 5\r\n"
@@ -125,7 +404,7 @@ static void refuse(int fd)
     close(fd);
 }
 
-static void on_accept(int fd, unsigned events, void *arg)
+static void web_on_accept(int fd, unsigned events, void *arg)
 {
     struct web_server *s = arg;
     struct sockaddr_storage from;
@@ -139,14 +418,14 @@ static void on_accept(int fd, unsigned events, void *arg)
 
         if (client < 0 && (errno == EMFILE || errno == ENFILE)) {
             /* The listener stays readable: rest until the next tick. */
-            make_room(s);
+            web_make_room(s);
             loop_set_interest(s->loop, s->listen_id, 0, &ignored);
             s->deaf = true;
         }
         if (client < 0)
             break;
-        if (s->clients >= s->most && !make_room(s))
-            refuse(client);
+        if (s->clients >= s->most && !web_make_room(s))
+            web_refuse(client);
         else
             MHD_add_connection(s->daemon, client, (struct sockaddr *)&from,
                                size);
@@ -156,7 +435,7 @@ static void on_accept(int fd, unsigned events, void *arg)
 
 /* ---- streams of events ---- */
 
-static ssize_t read_stream(void *arg, uint64_t pos, char *into, size_t most)
+static ssize_t web_read_stream(void *arg, uint64_t pos, char *into, size_t most)
 {
     struct stream *t = arg;
     size_t n;
@@ -189,7 +468,7 @@ static ssize_t read_stream(void *arg, uint64_t pos, char *into, size_t most)
     return 0;
 }
 
-static void free_stream(void *arg)
+static void web_free_stream(void *arg)
 {
     struct stream *t = arg, **at = &t->server->stream;
 
@@ -201,8 +480,8 @@ static void free_stream(void *arg)
     free(t);
 }
 
-static struct MHD_Response *new_stream(struct web_server *s,
-                                       struct MHD_Connection *connection)
+static struct MHD_Response *web_new_stream(struct web_server *s,
+                                           struct MHD_Connection *connection)
 {
     struct stream *t = xcalloc(1, sizeof(*t));
     struct MHD_Response *r;
@@ -214,15 +493,15 @@ static struct MHD_Response *new_stream(struct web_server *s,
     buf_init(&t->out, BUF_UNLIMITED);
     s->stream = t;
     s->streams++;
-    r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
-                                          t, free_stream);
+    r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096,
+                                          web_read_stream, t, web_free_stream);
     if (!r)
         BUG("no memory for a response");
     return r;
 }
 
 /* Wakes the streams that have something to say. */
-static void wake_streams(struct web_server *s)
+static void web_wake_streams(struct web_server *s)
 {
     int64_t now_ns = tick_now_ns();
 
@@ -244,8 +523,8 @@ struct asking {
     bool begun;
 };
 
-static void *on_target(void *arg, const char *target,
-                       struct MHD_Connection *connection)
+static void *web_on_target(void *arg, const char *target,
+                           struct MHD_Connection *connection)
 {
     struct asking *x = xcalloc(1, sizeof(*x));
 
@@ -255,13 +534,14 @@ static void *on_target(void *arg, const char *target,
     return x;
 }
 
-static void on_completed(void *arg, struct MHD_Connection *connection,
-                         void **context, enum MHD_RequestTerminationCode code)
+static void web_on_completed(void *arg, struct MHD_Connection *connection,
+                             void **context,
+                             enum MHD_RequestTerminationCode code)
 {
     struct asking *x = *context;
 
     (void)code;
-    set_idle(arg, client_of(connection));
+    web_set_idle(arg, web_client_of(connection));
     if (!x)
         return;
     free((char *)x->target.p);
@@ -280,9 +560,9 @@ static const struct {
 };
 
 /* Sends the body `r` with the head that `a` describes. */
-static enum MHD_Result send_response(struct MHD_Connection *connection,
-                                     const struct web_answer *a,
-                                     struct MHD_Response *r)
+static enum MHD_Result web_send_response(struct MHD_Connection *connection,
+                                         const struct web_answer *a,
+                                         struct MHD_Response *r)
 {
     enum MHD_Result rc;
 
@@ -304,25 +584,25 @@ static enum MHD_Result send_response(struct MHD_Connection *connection,
     return rc;
 }
 
-static enum MHD_Result send_text(struct MHD_Connection *connection,
-                                 unsigned status, const char *text)
+static enum MHD_Result web_send_text(struct MHD_Connection *connection,
+                                     unsigned status, const char *text)
 {
     struct web_answer a = {.status = status,
                            .type = "text/plain; charset=utf-8"};
 
-    return send_response(
+    return web_send_response(
         connection, &a,
         MHD_create_response_from_buffer(strlen(text), (void *)text,
                                         MHD_RESPMEM_PERSISTENT));
 }
 
-static void drop_shared(void *text)
+static void web_drop_shared(void *text)
 {
     web_text_drop(text);
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection,
-                                   struct web_answer *a)
+static enum MHD_Result web_send_answer(struct MHD_Connection *connection,
+                                       struct web_answer *a)
 {
     struct MHD_Response *r;
     size_t n = a->fixed.n;
@@ -333,28 +613,28 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection,
                                             MHD_RESPMEM_PERSISTENT);
     } else if (a->shared) {
         r = MHD_create_response_from_buffer_with_free_callback_cls(
-            a->shared->n, a->shared->data, drop_shared, a->shared);
+            a->shared->n, a->shared->data, web_drop_shared, a->shared);
     } else {
         text = buf_take(&a->body, &n);
         r = MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
     }
-    return send_response(connection, a, r);
+    return web_send_response(connection, a, r);
 }
 
-static enum MHD_Result send_stream(struct web_server *s,
-                                   struct MHD_Connection *connection)
+static enum MHD_Result web_send_stream(struct web_server *s,
+                                       struct MHD_Connection *connection)
 {
     struct web_answer a = {.status = MHD_HTTP_OK, .type = "text/event-stream"};
 
     if (s->streams == WEB_STREAMS)
-        return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                         "too many pages are open\n");
-    return send_response(connection, &a, new_stream(s, connection));
+        return web_send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                             "too many pages are open\n");
+    return web_send_response(connection, &a, web_new_stream(s, connection));
 }
 
-static enum MHD_Result answer(struct web_server *s,
-                              struct MHD_Connection *connection,
-                              struct str target)
+static enum MHD_Result web_answer(struct web_server *s,
+                                  struct MHD_Connection *connection,
+                                  struct str target)
 {
     struct web_answer a = {0};
     struct web_request q;
@@ -365,14 +645,14 @@ static enum MHD_Result answer(struct web_server *s,
     arena_init(&memory);
     refused = web_request_parse(target, &memory, &q);
     if (refused) {
-        rc = send_text(connection, (unsigned)refused, "bad request\n");
+        rc = web_send_text(connection, (unsigned)refused, "bad request\n");
     } else if (strcmp(q.path, "/api/events") == 0) {
-        rc = send_stream(s, connection);
+        rc = web_send_stream(s, connection);
     } else {
         web_live_look(s->live, false);
         buf_init(&a.body, BUF_UNLIMITED);
         web_routes_answer(&s->routes, &q, &a);
-        rc = send_answer(connection, &a);
+        rc = web_send_answer(connection, &a);
         buf_release(&a.body);
     }
     arena_release(&memory);
@@ -381,10 +661,11 @@ static enum MHD_Result answer(struct web_server *s,
 
 /* The parameters are libmicrohttpd's.
  * NOLINTBEGIN(readability-function-size,readability-non-const-parameter) */
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
-                                  const char *url, const char *method,
-                                  const char *version, const char *upload,
-                                  size_t *upload_size, void **context)
+static enum MHD_Result web_on_request(void *arg,
+                                      struct MHD_Connection *connection,
+                                      const char *url, const char *method,
+                                      const char *version, const char *upload,
+                                      size_t *upload_size, void **context)
 {
     struct web_server *s = arg;
     struct asking *x = *context;
@@ -395,27 +676,28 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
     (void)version;
     (void)upload;
     (void)upload_size;
-    unlink_client(client_of(connection));
+    web_unlink_client(web_client_of(connection));
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                         "only GET and HEAD are answered\n");
+        return web_send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                             "only GET and HEAD are answered\n");
     if (!web_request_host_ok(&s->where->hosts, host))
-        return send_text(connection, MHD_HTTP_MISDIRECTED_REQUEST,
-                         "this name is not served here; start the server with "
-                         "--host NAME to allow it\n");
+        return web_send_text(
+            connection, MHD_HTTP_MISDIRECTED_REQUEST,
+            "this name is not served here; start the server with "
+            "--host NAME to allow it\n");
     /* libmicrohttpd calls a second time; only then may a request without a
      * body be answered and its connection kept. */
     if (!x->begun) {
         x->begun = true;
         return MHD_YES;
     }
-    return answer(s, connection, x->target);
+    return web_answer(s, connection, x->target);
 }
 /* NOLINTEND(readability-function-size,readability-non-const-parameter) */
 
 /* ---- the loop ---- */
 
-static void on_epoll(int fd, unsigned events, void *arg)
+static void web_on_epoll(int fd, unsigned events, void *arg)
 {
     struct web_server *s = arg;
 
@@ -424,7 +706,7 @@ static void on_epoll(int fd, unsigned events, void *arg)
     MHD_run(s->daemon);
 }
 
-static void on_tick(void *arg)
+static void web_on_tick(void *arg)
 {
     struct web_server *s = arg;
     struct err ignored;
@@ -435,13 +717,14 @@ static void on_tick(void *arg)
     }
     if (s->streams)
         web_live_look(s->live, false);
-    wake_streams(s); /* and lets connections time out */
-    s->timer_id = loop_add_timer(s->loop, tick_now_ns() + TICK_NS, on_tick, s);
+    web_wake_streams(s); /* and lets connections time out */
+    s->timer_id =
+        loop_add_timer(s->loop, tick_now_ns() + TICK_NS, web_on_tick, s);
 }
 
 /* ---- start and end ---- */
 
-static size_t most_clients(void)
+static size_t web_most_clients(void)
 {
     struct rlimit files;
 
@@ -451,17 +734,17 @@ static size_t most_clients(void)
     return WEB_CONNECTIONS;
 }
 
-static int start_daemon(struct web_server *s, struct err *e)
+static int web_start_daemon(struct web_server *s, struct err *e)
 {
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
-        NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT,
+        NULL, NULL, web_on_request, s, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)s->most + ACCEPT_AT_ONCE, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)WEB_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, web_on_target, s,
+        MHD_OPTION_NOTIFY_COMPLETED, web_on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, web_on_connection, s, MHD_OPTION_END);
     if (!s->daemon)
         return err_sys(e, "libmicrohttpd cannot start");
     return 0;
@@ -475,22 +758,22 @@ struct web_server *web_server_new(struct loop *l,
     int fd;
 
     *s = (struct web_server){
-        .loop = l, .where = where, .live = live, .most = most_clients()};
+        .loop = l, .where = where, .live = live, .most = web_most_clients()};
     s->idle.before = s->idle.after = &s->idle;
     web_routes_init(&s->routes, live);
-    if (start_daemon(s, e) < 0) {
+    if (web_start_daemon(s, e) < 0) {
         web_routes_release(&s->routes);
         free(s);
         return NULL;
     }
     fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    s->epoll_id = loop_add_fd(l, fd, LOOP_READ, on_epoll, s, e);
-    s->listen_id = loop_add_fd(l, where->fd, LOOP_READ, on_accept, s, e);
+    s->epoll_id = loop_add_fd(l, fd, LOOP_READ, web_on_epoll, s, e);
+    s->listen_id = loop_add_fd(l, where->fd, LOOP_READ, web_on_accept, s, e);
     if (!s->epoll_id || !s->listen_id) {
         web_server_free(s);
         return NULL;
     }
-    s->timer_id = loop_add_timer(l, tick_now_ns() + TICK_NS, on_tick, s);
+    s->timer_id = loop_add_timer(l, tick_now_ns() + TICK_NS, web_on_tick, s);
     return s;
 }
 
@@ -501,10 +784,10 @@ void web_server_end(struct web_server *s)
     loop_remove(s->loop, s->listen_id);
     web_live_look(s->live, true);
     s->ending = true;
-    wake_streams(s);
+    web_wake_streams(s);
     while (s->streams && tick_now_ns() < until_ns) {
         loop_run_for(s->loop, 10 * TICK_MS);
-        wake_streams(s);
+        web_wake_streams(s);
     }
 }
 

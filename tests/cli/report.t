@@ -47,7 +47,7 @@ is "$status" 0 "Markdown goes to standard output"
 like "$out" "2 of 3 PyTorch programs now have a verified c-cpu kernel. \`<b>m,\` with the method*
 | run | model |*
 | monkeys | \`<b>m\` | c-cpu | cpu | finished | 2 of 3 | 8 |*
-| | 1 | 2 | 3 |
+| run | 1 | 2 | 3 |
 *| 1 | no_code |*" "… with the figures, and no markup of others"
 
 # ---- times that are hard to believe ----
