@@ -360,12 +360,8 @@ def test_7_9_answers_of_one_secret_are_wrong_for_another() -> None:
 # ---- 7.10 bounds that wrap ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "at",
-    ["y + 2305843009213693951", "y - 64", "(y.to(tl.int64) * 0 - 1).to(tl.pointer_type(tl.float32))"],
-)
+@pytest.mark.parametrize("at", ["y + 2305843009213693951", "y - 64", "y + 4611686018427387903"])
 def test_7_10_bounds_do_not_wrap(at: str) -> None:
-    """The last is the highest address there is: one element more is 3."""
     record = verify(RELU, with_line(f"tl.store({at}, 1.0)"))
     assert record["verdict"] == "launch_error" and "outside the tensors" in record["feedback"]
 

@@ -414,6 +414,46 @@ def test_what_only_a_gpu_can_do_is_not_judged_and_what_does_not_compile_is() -> 
     assert said(verify(RELU, candidates.triton(ASSEMBLY.format(word="mux"), ASSEMBLED)))[0] == "compile_error"
 
 
+TWO = task("return torch.relu(x), x * 2")
+TWO_KERNELS = ASSEMBLY.format(word="max") + """
+
+@triton.jit
+def twice_kernel(x, y, S: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * S)
+"""
+HIDDEN = ("not_judged", "not-on-this-device", "E0")
+
+
+@pytest.mark.parametrize("lines, wanted", [
+    ("relu_kernel[(4,)](x, y, B=8); twice_kernel[(4,)](x, z, S=2, B=8)", HIDDEN),
+    ("relu_kernel[(4,)](x, y, B=8); twice_kernel[(4,)](x, z, S=3, B=8)", ("wrong_values", None, "E0")),
+    ("twice_kernel[(4,)](x, z, S=3, B=8); relu_kernel[(4,)](x, y, B=8)", ("wrong_values", None, "E0")),
+    ("relu_kernel[(4,)](x, y, B=8); twice_kernel[(5,)](x, z, S=2, B=8)", ("launch_error", "guard-zone", "E0")),
+    # what depends on the kernel that is not judged is not, either
+    ("relu_kernel[(4,)](x, y, B=8); twice_kernel[(4,)](y, z, S=3, B=8)", HIDDEN),
+    ("relu_kernel[(4,)](x, y, B=8); z.copy_(y); y = z.clone()", HIDDEN),
+])  # fmt: skip
+def test_what_is_surely_wrong_does_not_hide_behind_what_is_not_judged(lines: str, wanted: tuple) -> None:
+    forward = f"y, z = torch.empty_like(x), torch.empty_like(x)\n{lines}\nreturn y, z"
+    assert said(verify(TWO, candidates.triton(TWO_KERNELS, forward))) == wanted
+
+
+@pytest.mark.parametrize("limit, wrong, wanted", [
+    ("20.0", "0.0", HIDDEN),  # on scaled inputs alone
+    ("20.0", "1.0", ("wrong_values", None, "E0")),
+])  # fmt: skip
+def test_a_kernel_that_needs_a_gpu_for_some_inputs_is_not_said_to_fail(limit: str, wrong: str, wanted: tuple) -> None:
+    kernel = ASSEMBLY.format(word="max").replace("    v = tl.inline", f"""    if tl.max(v, axis=0) < {limit}:
+        v = tl.maximum(v, {wrong})
+    else:
+        v = tl.inline""")  # fmt: skip
+    record = verify(RELU, candidates.triton(kernel, ASSEMBLED))
+    assert said(record) == wanted
+    if wanted == HIDDEN:
+        assert "failed" not in record["feedback"] and record["changed_only"] is None
+
+
 def test_a_candidates_python_cannot_say_that_it_is_not_judged() -> None:
     claim = "from shared.adapter import NotOnThisDevice\nraise NotOnThisDevice('no')"
     assert said(verify(RELU, candidates.relu(claim))) == ("launch_error", None, "E0")

@@ -162,9 +162,13 @@ class _Clock:
     def start(self, seconds: float) -> None:
         self.seconds, self.began = seconds, time.process_time()
 
+    def passed(self) -> float:
+        """The share of it that has been taken."""
+        return (time.process_time() - self.began) / self.seconds
+
     def check(self, kernel: str, count: int) -> None:
         """Before each program: those before it have ended."""
-        if time.process_time() - self.began > ALL_PROGRAMS * self.seconds:
+        if self.passed() > ALL_PROGRAMS:
             raise NotOnThisDevice(f"Triton's interpreter, which runs the {count} programs of the kernel "
                                   f"{kernel} one after the other, takes longer than a call may")  # fmt: skip
 
@@ -534,7 +538,7 @@ def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: 
 
 class Interpreter:
     """A candidate's calls. `message` has source, kernels and parts: of each part the place
-    and size of its buffers, and its nodes."""
+    and size of its buffers, which of them no kernel may change, and its nodes."""
 
     def __init__(self, message: dict, region: mmap.mmap) -> None:
         self.parts = message["parts"]
@@ -557,16 +561,29 @@ class Interpreter:
         buffers = self.parts[part]["buffers"]
         start = self.region.data_ptr()
         it._interpreter.bound([(start + at, size) for at, size in buffers])
+        first, self.unknown = None, set()
         for node in self.parts[part]["nodes"]:
-            if node["op"] != "launch":
-                self._move(node, buffers)
-            elif not mute:
-                self._launch(node, config, buffers, chance or order == "reversed")
+            self.used = set()
+            try:
+                if node["op"] != "launch":
+                    self._move(node, buffers)
+                elif not mute:
+                    self._launch(node, config, buffers, chance or order == "reversed")
+            except NotOnThisDevice as problem:
+                # What does not depend on this is computed: it may be wrong all the same.
+                if _clock.passed() > ONE_OPERATION:
+                    raise
+                first, it._interpreter.hidden = first or problem, None
+                self.unknown |= self.used - set(self.parts[part].get("left", ()))
+        if first:
+            first.unknown = sorted(self.unknown)
+            raise first
 
     # ---- moves ----
 
     def _view(self, told: list, buffers: list) -> torch.Tensor:
         buffer, name, offset, shape, strides = told
+        self.used.add(buffer)
         at, size = buffers[buffer]
         whole = self.region[at : at + size].view(getattr(torch, name))
         for n, stride in zip(shape, strides):
@@ -578,13 +595,19 @@ class Interpreter:
 
     def _move(self, node: dict, buffers: list) -> None:
         to = self._view(node["to"], buffers)
-        if node["op"] == "copy":
-            to.copy_(self._view(node["from"], buffers))
+        source = self._view(node["from"], buffers) if node["op"] == "copy" else None
+        self._need_known()
+        if source is not None:
+            to.copy_(source)
         elif node["op"] == "fill":
             value = node["value"]
             to.fill_(float(value["float"]) if isinstance(value, dict) else value)
         else:
             to.add_(node["value"])
+
+    def _need_known(self) -> None:
+        if self.used & self.unknown:
+            raise NotOnThisDevice("what this works on is not known")
 
     # ---- launches ----
 
@@ -593,6 +616,7 @@ class Interpreter:
         if node.get("tuned"):
             node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
         args = self._arguments(kernel, node["args"], buffers)
+        self._need_known()
         grid = (*node["grid"], 1, 1)[:3]
         asserts = bool(node.get("options", {}).get("debug"))
         builder = it.interpreter_builder

@@ -27,13 +27,14 @@ class Problem:
     message: str
     rule: str | None
     elsewhere: bool
+    unknown: list[int] | None = None  # an interpreter's: buffers that were not computed, of those that were
 
 
 def problem(answer: dict) -> Problem | None:
     if "error" not in answer:
         return None
     told = _of(dict, answer["error"], "an error")
-    rule = told.get("rule")
+    rule, unknown = told.get("rule"), told.get("unknown")
     return Problem(
         str(_of(str, told.get("stage"), "an error's stage"))[:TEXT],
         str(_of(str, told.get("type"), "an error's type"))[:TEXT],
@@ -42,6 +43,7 @@ def problem(answer: dict) -> Problem | None:
         str(_of(str, told.get("message", ""), "an error's message"))[:ERROR],
         None if rule is None else str(_of(str, rule, "an error's rule"))[:TEXT],
         bool(_of(bool, told.get("elsewhere", False), "where an error is from")),
+        None if unknown is None else [int(_of(int, n, "a buffer")) for n in _of(list, unknown, "buffers")],
     )
 
 

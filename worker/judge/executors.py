@@ -64,6 +64,7 @@ class Interpreter:
         yield from start_child(self.job, self.job["pack"] + "+interpret")
         parts = [
             {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
+             "left": [i for i, b in enumerate(part.buffers) if not b.may_change()],
              "nodes": part.told["nodes"]}
             for places, part in zip(region.layout.parts, self.trace.parts())
         ]  # fmt: skip

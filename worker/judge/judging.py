@@ -22,6 +22,9 @@ class Verdict(Exception):
             raise ValueError(f"no record says {verdict} at {stage}: see words.py")
         self.verdict, self.stage, self.told, self.rule = verdict, stage, told, rule
         self.message = message
+        # If not judged: the buffers that were not computed, and outputs, where others were.
+        self.unknown: list[int] | None = None
+        self.got: list[torch.Tensor | None] | None = None
 
 
 NOT_JUDGED, NOT_HERE = "not_judged", "not-on-this-device"  # the verdict, the rule
@@ -89,7 +92,9 @@ def fail_on_error(answer: dict, p: Progress, executor: bool = False, note: str =
     said = feedback.clean(problem.message) if problem.message else None
     if executor and problem.rule == NOT_HERE:
         told = NOT_HERE_TOLD.format(feedback.clean(problem.message).strip())
-        raise Verdict(NOT_JUDGED, "first_call", told, NOT_HERE)
+        end = Verdict(NOT_JUDGED, "first_call", told, NOT_HERE)
+        end.unknown = problem.unknown
+        raise end
     place = {"load": "load", "init": "load", "compile": "compile"}.get(
         problem.stage, "trials" if p.trials else "first_call"
     )

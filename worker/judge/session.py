@@ -12,7 +12,7 @@ from collections.abc import Generator
 import torch
 from judge import region as memory
 from judge.expected import Expected
-from judge.judging import SHARED, Progress, Verdict, check_buffers, judge_trial
+from judge.judging import NOT_JUDGED, SHARED, Progress, Verdict, check_buffers, judge_trial
 from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
 from judge.traces import RANGES, Alias, Move, Trace
@@ -110,12 +110,23 @@ class Session:
         self.check_casts(part)
         before = self.region.owned().clone()
         self.sync()
-        ran = yield from self.run(part, config, mute, order, timed, deadline_ms)
+        try:
+            end, ran = None, (yield from self.run(part, config, mute, order, timed, deadline_ms))
+        except Verdict as verdict:
+            end = verdict
+            if end.unknown is None:
+                raise
         self.p.compiled = True
         call, places = self.trace.parts()[part], self.region.layout.parts[part]
         got = [self.region.take(v.place(places)) for v in call.outputs]
         got += [self.region.take(self.input_place(i)) for i in self.facts.written]
         self.check_memory(before)
+        if end is not None:
+            lost = {i: b for i, b in enumerate(call.buffers) if i in end.unknown}
+            given = {b.key for b in lost.values() if b.kind == "input"}
+            known = [v.buffer not in lost for v in call.outputs] + [i not in given for i in self.facts.written]
+            end.got = [x if k else None for x, k in zip(got, known)]
+            raise end
         return got, ran
 
     def check_casts(self, part: int) -> None:
@@ -240,15 +251,27 @@ class Session:
                 raise
             own = self.sheet.make(draw.label, draw.variant, self.job["seed"])
             if own is not None:
-                tried = self.p.trials.pop() if self.p.trials else None
-                yield from self.judged(own, part, config, order, where)
-                self.p.trials[-1:] = [tried] if tried else []
+                tried, count = self.p.trials.pop() if self.p.trials else None, len(self.p.trials)
+                try:
+                    yield from self.judged(own, part, config, order, where)
+                except Verdict as later:
+                    if later.verdict != NOT_JUDGED:
+                        raise
+                self.p.trials[count:] = [tried] if tried else []
             raise Verdict(end.verdict, end.stage, f"Wrong values on {draw.variant} inputs{where}.",
                           end.rule) from None  # fmt: skip
 
     def judged(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
         expected = draw.expected
-        got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
+        try:
+            got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
+        except Verdict as end:
+            if end.got is not None:  # not all could be computed here: the rest may be wrong
+                known = [expected.put_back(i, t.to(e.dtype)) if x is None else x for i, (x, t, e) in
+                         enumerate(zip(end.got, expected.truth, expected.eager))]  # fmt: skip
+                judge_trial(self.job, self.p, known, expected, draw.change, where)
+                self.p.trials.pop()
+            raise
         for i, view in self.views(part).items():
             if view not in expected.aliases[i]:
                 raise Verdict("hack", "trials", f"Output {i} shares memory with an input or the state, "

@@ -61,6 +61,10 @@ class Buffer:
     dtype: str
     changes: bool = False
 
+    def may_change(self) -> bool:
+        """Whether a kernel may write to it."""
+        return self.changes or self.kind in ("new", "kept")
+
 
 @dataclass(frozen=True)
 class View:
@@ -454,7 +458,7 @@ class _Reader:
             left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
             for i in {*_passed(told)}:
                 held = buffers[i] if i is not None and 0 <= i < len(buffers) else None
-                if held and (held.changes or held.kind in ("new", "kept")):  # a kernel may write there
+                if held and held.may_change():
                     self.values[_memory(i, buffers)] = None
             return Launch(op, told, tuple(tuned), left_out)
         raise BadTrace("an unknown kind of node")

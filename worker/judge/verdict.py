@@ -266,7 +266,7 @@ def attempt(
         try:
             yield from judged(job, facts, trace, names, built, p, o, own_weights)
         except Verdict as end:
-            if end.verdict == NOT_JUDGED:  # whether it compiles is known all the same
+            if _not_judged(end):  # whether it compiles is known all the same
                 yield from compiled(job, trace, family, p, builds)
             raise
         if facts.numbers:
@@ -577,6 +577,8 @@ def judged(
             yield from examine(asked, facts, trace, names, built, p, o, own_weights, numbers_seed)
             break
         except (Verdict, Gone, NoChild) as problem:
+            if first is not None and _not_judged(problem) and not _not_judged(first):
+                break  # what was seen fails
             first, hurt = problem, not isinstance(problem, Verdict) or problem.verdict in FAILED
             if cuda:
                 yield Release(hurt=hurt)
@@ -590,9 +592,13 @@ def judged(
     if first is not None and not cuda:
         verdict = first.verdict if isinstance(first, Verdict) else "crash"
         told = "A kernel fails on some of the task's inputs, not on all."
-        if verdict == NOT_JUDGED:
+        if _not_judged(first):
             told = NOT_HERE_TOLD.format("with some of the task's inputs a kernel needs a GPU")
         raise Verdict(verdict, "trials", told, getattr(first, "rule", None))
+
+
+def _not_judged(problem: Exception) -> bool:
+    return getattr(problem, "verdict", "") == NOT_JUDGED
 
 
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
@@ -677,7 +683,7 @@ def untimed(job: dict, end: Verdict) -> str:
 def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
     full = len(p.trials) >= (PLAIN if job["protocol"] == "kernelbench" else 1)
-    change = p.change if end.verdict not in ("correct", "infra") else None
+    change = p.change if end.verdict not in ("correct", "infra", NOT_JUDGED) else None
     only = change and (f"With the task's own inputs it was right; only the trial with {change} "
                        f"inputs ({CHANGES[change]}) failed.")  # fmt: skip
     told = "\n".join([t for t in (end.told, only, p.capped, *p.notes) if t]).strip()

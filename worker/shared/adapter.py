@@ -20,9 +20,12 @@ class RuleError(Exception):
 
 
 class NotOnThisDevice(RuleError):
-    """What an interpreter cannot do, and a GPU can. It says nothing about the candidate."""
+    """What an interpreter cannot do, and a GPU can. It says nothing about the candidate. `unknown`:
+    the buffers that nobody computed for this reason; all others are as they are on a GPU. None:
+    the call ended there."""
 
     rule = "not-on-this-device"
+    unknown: list[int] | None = None
 
 
 class Mistake(ValueError):

@@ -60,7 +60,8 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
     said = _OWN_CLASS.sub("", "".join(traceback.format_exception_only(problem)))[-TEXT:]
     return {"error": {"stage": stage, "type": name, "text": text, "compile": compile,
                       "message": said, "elsewhere": is_elsewhere(stage, problem, path),
-                      "rule": problem.rule if isinstance(problem, RuleError) else None}}  # fmt: skip
+                      "rule": problem.rule if isinstance(problem, RuleError) else None,
+                      "unknown": getattr(problem, "unknown", None)}}  # fmt: skip
 
 
 def is_elsewhere(stage: str, problem: BaseException, path: str) -> bool:
