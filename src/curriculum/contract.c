@@ -210,7 +210,7 @@ static int check_ids(const struct place *at, const json_t *v, const char *key)
     return 0;
 }
 
-static int check_source(const struct place *at, const json_t *sub)
+static int check_sub_source(const struct place *at, const json_t *sub)
 {
     const json_t *source = json_object_get(sub, "source"),
                  *sidecar = json_object_get(sub, "sidecar");
@@ -239,7 +239,7 @@ static int check_sub(const struct place *at, const json_t *v, const json_t *sub)
         check_ids(at, sub, "depends_on") < 0 ||
         check_text(at, sub, "why", false) < 0)
         return -1;
-    return check_source(at, sub);
+    return check_sub_source(at, sub);
 }
 
 /* ---- composition and findings ---- */

@@ -1,4 +1,8 @@
-/* curriculum.c: pieces and problems put together, and their order. */
+/* curriculum.c: pieces and problems put together, their order, and their folder.
+ *
+ * A folder may come from anywhere, so reading one checks all that a run relies on: names
+ * that cannot leave the folder, pieces and problems that know of each other, no circle.
+ * Otherwise a run would wait for a piece that can never be released. */
 #include "curriculum/curriculum.h"
 
 #include "base/fs.h"
@@ -67,7 +71,7 @@ static bool is_name(struct str s)
 }
 
 /* The stem of a path, or NULL when that is no name. */
-static const char *name_of(struct curriculum *c, const char *path)
+static const char *stem_name(struct curriculum *c, const char *path)
 {
     struct str s = str_of(fs_base(path));
 
@@ -84,8 +88,8 @@ static int wrong(const char *path, const char *key, const char *what,
     return err_set(e, ERR_INPUT, "%s: /piece/%s: %s", path, key, what);
 }
 
-static int read_text(struct curriculum *c, const char *path, const json_t *v,
-                     const char *key, const char **out, struct err *e)
+static int read_member(struct curriculum *c, const char *path, const json_t *v,
+                       const char *key, const char **out, struct err *e)
 {
     const json_t *x = json_object_get(v, key);
 
@@ -155,7 +159,7 @@ static int read_piece(struct curriculum *c, const char *path, struct piece *p,
     size_t level =
         contract_word(jsn_str(v, "level"), piece_levels, PIECE_LEVELS);
 
-    p->name = name_of(c, path);
+    p->name = stem_name(c, path);
     if (!p->name)
         return err_set(e, ERR_INPUT,
                        "%s: the name of a piece has letters, digits, _ and - "
@@ -176,7 +180,7 @@ static int read_piece(struct curriculum *c, const char *path, struct piece *p,
     p->kind = (enum piece_kind)kind;
     p->level = piece_levels[level];
     p->depth = depth ? (size_t)json_integer_value(depth) : UNSAID;
-    if (read_text(c, path, v, "title", &p->title, e) < 0 ||
+    if (read_member(c, path, v, "title", &p->title, e) < 0 ||
         read_needs(c, path, v, p, e) < 0)
         return -1;
     return read_parents(c, path, v, p, e);
@@ -204,7 +208,7 @@ int curriculum_add_piece(struct curriculum *c, const char *path, struct task *t,
 int curriculum_add_problem(struct curriculum *c, const char *path,
                            json_t *outline, struct err *e)
 {
-    struct problem p = {.name = name_of(c, path), .outline = outline};
+    struct problem p = {.name = stem_name(c, path), .outline = outline};
     int rc = 0;
 
     if (!p.name)
@@ -424,7 +428,7 @@ static int by_depth(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_problem_name(const void *a, const void *b)
 {
     const struct problem *x = a, *y = b;
 
@@ -450,9 +454,193 @@ int curriculum_finish(struct curriculum *c, const char *dir, struct err *e)
         if (c->len)
             qsort(c->piece, c->len, sizeof(*c->piece), by_depth);
         if (c->nproblems)
-            qsort(c->problem, c->nproblems, sizeof(*c->problem), by_name);
+            qsort(c->problem, c->nproblems, sizeof(*c->problem),
+                  by_problem_name);
     }
     map_release(&x.pieces);
     map_release(&x.problems);
+    return rc;
+}
+
+/* ---- a folder: reading ---- */
+
+static int read_piece_file(struct curriculum *c, const char *path,
+                           struct err *e)
+{
+    struct task *t = task_load(path, e);
+    char *sidecar;
+    int rc;
+
+    if (!t)
+        return -1;
+    if (!t->sidecar) {
+        err_set(e, ERR_INPUT,
+                "%s: its sidecar is missing; a piece has NAME.py and NAME.json",
+                path);
+        task_free(t);
+        return -1;
+    }
+    sidecar = xasprintf("%.*s.json", (int)strlen(path) - 3, path);
+    rc = curriculum_add_piece(c, sidecar, t, e);
+    free(sidecar);
+    return rc;
+}
+
+static int read_problem_file(struct curriculum *c, const char *path,
+                             struct err *e)
+{
+    json_t *v = jsn_read(path, e);
+
+    return v ? curriculum_add_problem(c, path, v, e) : -1;
+}
+
+/* Reads the files of a folder whose names end so. */
+static int read_files(struct curriculum *c, const char *dir, const char *end,
+                      int (*one)(struct curriculum *, const char *,
+                                 struct err *),
+                      struct err *e)
+{
+    struct fs_names names = {0};
+    int rc = fs_list(dir, false, &names, e);
+
+    for (size_t i = 0; rc == 0 && i < names.len; i++) {
+        char *path = fs_join(dir, names.name[i]);
+
+        if (str_ends(str_of(path), end))
+            rc = one(c, path, e);
+        free(path);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+int curriculum_read(struct curriculum *c, const char *dir, struct err *e)
+{
+    char *pieces = fs_join(dir, "pieces"), *problems = fs_join(dir, "problems");
+    int rc;
+
+    curriculum_init(c);
+    if (!fs_is_dir(problems))
+        rc = err_set(e, ERR_INPUT,
+                     "%s: is missing; monkeys decompose -o %s makes it",
+                     problems, dir);
+    else
+        rc = read_files(c, problems, ".json", read_problem_file, e);
+    if (rc == 0)
+        rc = read_files(c, pieces, ".py", read_piece_file, e);
+    if (rc == 0 && !c->nproblems)
+        rc = err_set(e, ERR_INPUT, "%s: holds no problem", problems);
+    if (rc == 0)
+        rc = curriculum_finish(c, dir, e);
+    free(pieces);
+    free(problems);
+    return rc;
+}
+
+/* ---- a folder: writing ---- */
+
+static json_t *piece_json(const struct piece *p)
+{
+    json_t *needs = json_array(), *parents = json_array();
+
+    for (size_t i = 0; i < p->nneeds; i++)
+        json_array_append_new(needs, json_string(p->needs[i]));
+    for (size_t i = 0; i < p->nparents; i++)
+        json_array_append_new(parents, json_pack("{s:s, s:s}", "problem",
+                                                 p->parents[i].problem, "sub",
+                                                 p->parents[i].sub));
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "title", p->title,
+                     "kind", piece_kinds[p->kind], "level", p->level, "depth",
+                     (json_int_t)p->depth, "needs", needs, "parents", parents);
+}
+
+static int put_json_file(const char *dir, const char *name, const json_t *v,
+                         struct err *e)
+{
+    char *path = xasprintf("%s/%s.json", dir, name);
+    char *text = json_dumps(v, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    struct buf b;
+    int rc;
+
+    buf_init(&b, BUF_UNLIMITED);
+    buf_puts(&b, text);
+    buf_putc(&b, '\n');
+    rc = fs_replace(path, buf_str(&b), b.len, e);
+    buf_release(&b);
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int put_piece(const char *dir, const struct piece *p, struct err *e)
+{
+    char *path = xasprintf("%s/%s.py", dir, p->name);
+    json_t *sidecar = json_copy(p->task->sidecar);
+    int rc;
+
+    json_object_set_new(sidecar, "piece", piece_json(p));
+    rc = put_json_file(dir, p->name, sidecar, e);
+    if (rc == 0)
+        rc = fs_replace(path, p->task->source, p->task->len, e);
+    json_decref(sidecar);
+    free(path);
+    return rc;
+}
+
+static bool is_ours(const struct curriculum *c, const char *name, bool piece)
+{
+    char stem[200];
+    const char *dot = strrchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) : 0;
+
+    if (!dot || n >= sizeof(stem) ||
+        !(strcmp(dot, ".json") == 0 || (piece && strcmp(dot, ".py") == 0)))
+        return false;
+    memcpy(stem, name, n);
+    stem[n] = '\0';
+    if (piece)
+        return curriculum_piece(c, stem) != NULL;
+    for (size_t i = 0; i < c->nproblems; i++)
+        if (strcmp(c->problem[i].name, stem) == 0)
+            return true;
+    return false;
+}
+
+/* Files of another curriculum would be read as a part of this one. */
+static int check_folder(const struct curriculum *c, const char *dir, bool piece,
+                        struct err *e)
+{
+    struct fs_names names = {0};
+    int rc = fs_list(dir, true, &names, e);
+
+    for (size_t i = 0; rc == 0 && i < names.len; i++)
+        if (!is_ours(c, names.name[i], piece))
+            rc = err_set(e, ERR_INPUT,
+                         "%s/%s: does not belong to this decomposition; remove "
+                         "it, or choose another folder",
+                         dir, names.name[i]);
+    fs_names_release(&names);
+    return rc;
+}
+
+int curriculum_write(const struct curriculum *c, const char *dir, struct err *e)
+{
+    char *pieces = fs_join(dir, "pieces"), *problems = fs_join(dir, "problems");
+    int rc = check_folder(c, pieces, true, e);
+
+    if (rc == 0)
+        rc = check_folder(c, problems, false, e);
+    if (rc == 0)
+        rc = fs_mkdirs(pieces, e);
+    if (rc == 0)
+        rc = fs_mkdirs(problems, e);
+    for (size_t i = 0; rc == 0 && i < c->len; i++)
+        rc = put_piece(pieces, &c->piece[i], e);
+    /* Problems come last: without them the pieces are not read. */
+    for (size_t i = 0; rc == 0 && i < c->nproblems; i++)
+        rc = put_json_file(problems, c->problem[i].name, c->problem[i].outline,
+                           e);
+    free(pieces);
+    free(problems);
     return rc;
 }

@@ -46,4 +46,17 @@ void maker_stop(struct maker *m); /* see ask_all_stop() */
  * "model": {"calls", "used", "refused": [findings of each refused reply]}. */
 int maker_take(const struct maker *m, struct curriculum *out, struct err *e);
 
+/* Several decompositions become one curriculum. Two subproblems are one piece if their
+ * programs differ in names, comments and layout alone and their inputs are equal. */
+struct merge_part {
+    const struct task *task;
+    const json_t *answer; /* CONTRACT_ANSWER, checked */
+};
+
+/* A piece has the name of the first problem that has it. It needs what any of
+ * its problems says, as long as no piece comes to need itself. Pieces and
+ * problems are independent of `part` afterwards. Release in any case. */
+int curriculum_merge(struct curriculum *out, const struct merge_part *part,
+                     size_t n, struct err *e);
+
 #endif

@@ -18,45 +18,25 @@ typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 /* ---- a run ---- */
 
 /* The texts of a kernel, and what the judge measured. */
-struct text {
-    struct buf plan, code, ported, ported_why;
-    json_t *judged; /* or NULL */
-};
-
-static void text_init(struct text *t)
-{
-    buf_init(&t->plan, BUF_UNLIMITED);
-    buf_init(&t->code, BUF_UNLIMITED);
-    buf_init(&t->ported, BUF_UNLIMITED);
-    buf_init(&t->ported_why, BUF_UNLIMITED);
-    t->judged = NULL;
-}
-
-static void text_release(struct text *t)
-{
-    buf_release(&t->plan);
-    buf_release(&t->code);
-    buf_release(&t->ported);
-    buf_release(&t->ported_why);
-    json_decref(t->judged);
-}
-
-static int read_texts(struct run_view *v, const struct run_attempt *a,
-                      struct text *t, struct err *e)
+static int kernel_texts(struct run_view *v, const struct run_attempt *a,
+                        struct arena *memory, struct kernel *k, struct err *e)
 {
     json_t *record;
 
-    if (run_view_text(v, a->row.code, &t->code, e) < 0 ||
-        run_view_text(v, a->row.plan, &t->plan, e) < 0)
+    k->solution = STR_LIT("");
+    k->ported_why = "";
+    if (store_text(v->store, a->row.code, memory, &k->solution, e) < 0 ||
+        store_text(v->store, a->row.plan, memory, &k->plan, e) < 0)
         return -1;
     if (!a->verdict->record)
         return 0;
     record = run_view_record(v, a, e);
     if (!record)
         return -1;
-    buf_puts(&t->ported, jsn_str(record, "ported"));
-    buf_puts(&t->ported_why, jsn_str(record, "ported_why"));
-    t->judged = kernel_judged(record);
+    if (*jsn_str(record, "ported"))
+        k->ported = str_of(arena_strdup(memory, jsn_str(record, "ported")));
+    k->ported_why = arena_strdup(memory, jsn_str(record, "ported_why"));
+    k->judged = kernel_judged(record);
     json_decref(record);
     return 0;
 }
@@ -103,7 +83,7 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                        .task = run_view_program(v, task, e)};
     const struct row_recheck *again = archives_retired(v, task, a);
     char date[DATE_SIZE];
-    struct text t;
+    struct arena texts;
     int rc = -1;
 
     if (again) {
@@ -111,20 +91,13 @@ int archives_tell(struct run_view *v, const struct run_task *task,
         k.retired_on = date;
         k.retired_why = again->why ? again->why : again->verdict;
     }
-    text_init(&t);
-    if (k.task && read_texts(v, a, &t, e) == 0) {
-        k.solution = (struct str){buf_str(&t.code), t.code.len};
-        if (a->row.plan)
-            k.plan = (struct str){buf_str(&t.plan), t.plan.len};
-        if (t.ported.len)
-            k.ported = (struct str){buf_str(&t.ported), t.ported.len};
-        k.ported_why = buf_str(&t.ported_why);
-        k.judged = t.judged;
+    arena_init(&texts);
+    if (k.task && kernel_texts(v, a, &texts, &k, e) == 0)
         rc = fn(&k, arg, e);
-    }
     task_free(k.task);
     json_decref(k.piece);
-    text_release(&t);
+    json_decref(k.judged);
+    arena_release(&texts);
     free(name);
     free(origin);
     free(on);
@@ -223,7 +196,7 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
 /* ---- what is there ---- */
 
-static void add(struct archives_known *k, const char *task_hash)
+static void archives_note(struct archives_known *k, const char *task_hash)
 {
     map_set(&k->hash, str_of(task_hash), k);
 }
@@ -232,7 +205,7 @@ static int note_one(struct kernel *k, void *arg, struct err *e)
 {
     (void)e;
     if (!kernel_is_retired(k))
-        add(arg, k->task->hash);
+        archives_note(arg, k->task->hash);
     return 0;
 }
 
@@ -282,7 +255,7 @@ static int copy_to_folder(struct copying *c, const struct kernel *k,
     free(name);
     if (rc < 0)
         return -1;
-    add(&c->known, k->task->hash);
+    archives_note(&c->known, k->task->hash);
     return 1;
 }
 

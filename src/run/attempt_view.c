@@ -11,7 +11,7 @@
 
 /* ---- texts ---- */
 
-static struct str keep(struct arena *a, const char *p, size_t n)
+static struct str attempt_keep(struct arena *a, const char *p, size_t n)
 {
     char *copy = arena_alloc_raw(a, n + 1);
 
@@ -21,38 +21,29 @@ static struct str keep(struct arena *a, const char *p, size_t n)
 }
 
 /* p NULL: there is none. */
-static int read_text(struct run_view *v, const char *hash, struct arena *a,
-                     struct str *out, struct err *e)
+static int attempt_read_text(struct run_view *v, const char *hash,
+                             struct arena *a, struct str *out, struct err *e)
 {
-    struct buf b;
-    int rc;
-
     *out = (struct str){NULL, 0};
-    if (!hash)
-        return 0;
-    buf_init(&b, BUF_UNLIMITED);
-    rc = run_view_text(v, hash, &b, e);
-    if (rc == 0)
-        *out = keep(a, buf_str(&b), b.len);
-    buf_release(&b);
-    return rc;
+    return store_text(v->store, hash, a, out, e);
 }
 
 /* ---- a line ---- */
 
-static const char *name_of(const struct run_view *v, int64_t entry)
+static const char *entry_name(const struct run_view *v, int64_t entry)
 {
     const struct row_entry *x = run_view_entry(v, entry);
 
     return x ? x->name : "?";
 }
 
-static void add_shown(const struct run_view *v, const struct run_attempt *a,
-                      struct arena *m, struct attempt_line *out)
+static void attempt_add_shown(const struct run_view *v,
+                              const struct run_attempt *a, struct arena *m,
+                              struct attempt_line *out)
 {
     out->shown = arena_alloc(m, (a->shown_len + 1) * sizeof(*out->shown));
     for (size_t i = 0; i < a->shown_len; i++)
-        out->shown[out->shown_len++] = name_of(v, a->shown[i].entry);
+        out->shown[out->shown_len++] = entry_name(v, a->shown[i].entry);
 }
 
 static void make_line(const struct run_view *v, const struct run_attempt *a,
@@ -73,7 +64,7 @@ static void make_line(const struct run_view *v, const struct run_attempt *a,
         .speedup = verdict_speedup(record, "reference_ms"),
         .implausible = a->row.solved ? plausible_doubt(record, m) : NULL,
         .solved = a->row.solved};
-    add_shown(v, a, m, out);
+    attempt_add_shown(v, a, m, out);
     for (size_t i = 0; i < a->calls; i++) {
         const struct row_call *c = &a->call[i];
 
@@ -93,7 +84,8 @@ int run_attempt_list_make(struct run_view *v, const struct run_task *t,
     arena_init(&out->memory);
     out->line =
         arena_alloc(&out->memory, (t->attempts + 1) * sizeof(*out->line));
-    if (read_text(v, t->row.source, &out->memory, &out->reference, e) < 0)
+    if (attempt_read_text(v, t->row.source, &out->memory, &out->reference, e) <
+        0)
         goto failed;
     for (size_t i = 0; i < t->attempts; i++) {
         json_t *record = run_view_record(v, &t->attempt[i], e);
@@ -136,20 +128,20 @@ static int add_message(struct run_view *v, const json_t *said,
     }
     to->role = arena_strdup(&out->memory, role);
     if (rc == 0)
-        to->text = keep(&out->memory, buf_str(&b), b.len);
+        to->text = attempt_keep(&out->memory, buf_str(&b), b.len);
     buf_release(&b);
     return rc;
 }
 
 /* A prompt is stored as a list of messages, and those as lists of parts. */
-static int add_prompt(struct run_view *v, struct attempt_view *out,
-                      struct attempt_call *c, struct err *e)
+static int attempt_add_prompt(struct run_view *v, struct attempt_view *out,
+                              struct attempt_call *c, struct err *e)
 {
     struct str text;
     json_t *list;
     int rc = 0;
 
-    if (read_text(v, c->row.prompt, &out->memory, &text, e) < 0)
+    if (attempt_read_text(v, c->row.prompt, &out->memory, &text, e) < 0)
         return -1;
     if (!text.p)
         return 0;
@@ -165,16 +157,16 @@ static int add_prompt(struct run_view *v, struct attempt_view *out,
     return rc;
 }
 
-static int add_call(struct run_view *v, struct attempt_view *out,
-                    const struct row_call *row, struct err *e)
+static int attempt_add_call(struct run_view *v, struct attempt_view *out,
+                            const struct row_call *row, struct err *e)
 {
     struct attempt_call *c = &out->call[out->calls++];
 
     c->row = *row;
-    if (add_prompt(v, out, c, e) < 0 ||
-        read_text(v, row->reply, &out->memory, &c->reply, e) < 0)
+    if (attempt_add_prompt(v, out, c, e) < 0 ||
+        attempt_read_text(v, row->reply, &out->memory, &c->reply, e) < 0)
         return -1;
-    return read_text(v, row->thought, &out->memory, &c->thought, e);
+    return attempt_read_text(v, row->thought, &out->memory, &c->thought, e);
 }
 
 static void add_example(const struct run_view *v, struct attempt_view *out,
@@ -185,7 +177,7 @@ static void add_example(const struct run_view *v, struct attempt_view *out,
     out->example[out->examples++] =
         (struct attempt_example){.rank = s->rank,
                                  .entry = s->entry,
-                                 .name = name_of(v, s->entry),
+                                 .name = entry_name(v, s->entry),
                                  .origin = x ? x->origin : NULL,
                                  .cosine = s->cosine,
                                  .reason = s->reason};
@@ -203,12 +195,12 @@ int run_attempt_view_make(struct run_view *v, const struct run_attempt *a,
     out->example = arena_alloc(m, (a->shown_len + 1) * sizeof(*out->example));
     out->record = run_view_record(v, a, e);
     if ((!out->record && e->kind != ERR_NONE) ||
-        read_text(v, a->row.plan, m, &out->plan, e) < 0 ||
-        read_text(v, a->row.code, m, &out->code, e) < 0 ||
-        read_text(v, feedback, m, &out->feedback, e) < 0)
+        attempt_read_text(v, a->row.plan, m, &out->plan, e) < 0 ||
+        attempt_read_text(v, a->row.code, m, &out->code, e) < 0 ||
+        attempt_read_text(v, feedback, m, &out->feedback, e) < 0)
         goto failed;
     for (size_t i = 0; i < a->calls; i++)
-        if (add_call(v, out, &a->call[i], e) < 0)
+        if (attempt_add_call(v, out, &a->call[i], e) < 0)
             goto failed;
     for (size_t i = 0; i < a->shown_len; i++)
         add_example(v, out, &a->shown[i]);
@@ -282,7 +274,7 @@ int run_attempt_view_diff(struct run_view *v, const struct run_attempt *before,
 
 /* ---- as JSON ---- */
 
-static json_t *text_json(struct str s)
+static json_t *attempt_text_json(struct str s)
 {
     return s.p ? jsn_text(s.p, s.n) : json_null();
 }
@@ -292,7 +284,7 @@ static json_t *word_json(const char *s)
     return s ? jsn_text(s, strlen(s)) : json_null();
 }
 
-static json_t *line_json(const struct attempt_line *l)
+static json_t *attempt_line_json(const struct attempt_line *l)
 {
     json_t *shown = json_array();
 
@@ -320,13 +312,13 @@ static json_t *call_json(const struct attempt_call *c)
         json_array_append_new(messages,
                               json_pack("{s:o, s:o}", "role",
                                         word_json(c->message[i].role), "text",
-                                        text_json(c->message[i].text)));
+                                        attempt_text_json(c->message[i].text)));
     return json_pack(
         "{s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, "
         "s:b, s:I, s:I, s:I, s:I}",
         "purpose", r->purpose, "try", (json_int_t)r->try, "state", r->state,
-        "prompt", messages, "reply", text_json(c->reply), "thought",
-        text_json(c->thought), "finish", word_json(r->finish), "model",
+        "prompt", messages, "reply", attempt_text_json(c->reply), "thought",
+        attempt_text_json(c->thought), "finish", word_json(r->finish), "model",
         word_json(r->model), "error", word_json(r->error), "tokens_in",
         (json_int_t)r->input, "tokens_cached", (json_int_t)r->cached,
         "tokens_out", (json_int_t)r->output, "tokens_reasoning",
@@ -338,7 +330,7 @@ static json_t *call_json(const struct attempt_call *c)
 
 static json_t *whole_json(const struct attempt_view *a)
 {
-    json_t *whole = line_json(&a->line), *examples = json_array(),
+    json_t *whole = attempt_line_json(&a->line), *examples = json_array(),
            *calls = json_array();
 
     for (size_t i = 0; i < a->examples; i++) {
@@ -364,9 +356,10 @@ static json_t *whole_json(const struct attempt_view *a)
                   (json_int_t)a->row.archive_version, "retrieval",
                   a->row.retrieval, "parent", (json_int_t)a->row.parent,
                   "island", (json_int_t)a->row.island, "examples", examples,
-                  "calls", calls, "plan", text_json(a->plan), "code",
-                  text_json(a->code), "feedback", text_json(a->feedback),
-                  "record", a->record ? json_incref(a->record) : json_null()));
+                  "calls", calls, "plan", attempt_text_json(a->plan), "code",
+                  attempt_text_json(a->code), "feedback",
+                  attempt_text_json(a->feedback), "record",
+                  a->record ? json_incref(a->record) : json_null()));
     return whole;
 }
 
@@ -376,9 +369,9 @@ json_t *run_attempt_view_json(const struct attempt_list *t,
     json_t *lines = json_array();
 
     for (size_t i = 0; i < t->lines; i++)
-        json_array_append_new(lines, line_json(&t->line[i]));
+        json_array_append_new(lines, attempt_line_json(&t->line[i]));
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "task", word_json(t->id),
                      "skipped", word_json(t->skipped), "reference",
-                     text_json(t->reference), "attempts", lines, "attempt",
-                     a ? whole_json(a) : json_null());
+                     attempt_text_json(t->reference), "attempts", lines,
+                     "attempt", a ? whole_json(a) : json_null());
 }

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int read_text(const char *dir, const char *name, struct str *out,
-                     struct err *e)
+static int kernel_text(const char *dir, const char *name, struct str *out,
+                       struct err *e)
 {
     char *path = fs_join(dir, name);
     struct buf b;
@@ -75,7 +75,7 @@ static int read_optional(const char *dir, const char *name, struct str *out,
                          struct err *e)
 {
     char *path = fs_join(dir, name);
-    int rc = fs_is_file(path) ? read_text(dir, name, out, e) : 0;
+    int rc = fs_is_file(path) ? kernel_text(dir, name, out, e) : 0;
 
     free(path);
     return rc;
@@ -105,7 +105,7 @@ int kernel_read(const char *dir, struct kernel *out, struct err *e)
     *out = (struct kernel){.name = xstrdup(fs_base(dir))};
     out->task = task_load(task, e);
     if (out->task && read_meta(dir, out, e) == 0 &&
-        read_text(dir, "solution.py", &out->solution, e) == 0 &&
+        kernel_text(dir, "solution.py", &out->solution, e) == 0 &&
         read_optional(dir, "solution_ported.py", &out->ported, e) == 0 &&
         read_optional(dir, "plan.md", &out->plan, e) == 0)
         rc = 0;
@@ -321,7 +321,7 @@ char *kernel_free_name(const char *dir, const char *name)
     }
 }
 
-static json_t *text_json(struct str s)
+static json_t *kernel_text_json(struct str s)
 {
     return s.p ? jsn_text(s.p, s.n) : json_null();
 }
@@ -347,9 +347,9 @@ json_t *kernel_json(const struct kernel *k, bool texts)
     if (k->judged)
         json_object_set(v, "judged", k->judged);
     json_object_set_new(v, "problem", jsn_text(k->task->source, k->task->len));
-    json_object_set_new(v, "plan", text_json(k->plan));
-    json_object_set_new(v, "solution", text_json(k->solution));
-    json_object_set_new(v, "ported", text_json(k->ported));
+    json_object_set_new(v, "plan", kernel_text_json(k->plan));
+    json_object_set_new(v, "solution", kernel_text_json(k->solution));
+    json_object_set_new(v, "ported", kernel_text_json(k->ported));
     if (k->ported_why && k->ported_why[0])
         json_object_set_new(v, "ported_why", json_string(k->ported_why));
     return v;

@@ -40,14 +40,14 @@ struct recheck {
     size_t left; /* kernels that the pass has not verified */
 };
 
-static struct entry *add(struct recheck *r)
+static struct entry *recheck_add(struct recheck *r)
 {
     r->entry = xgrow(r->entry, &r->cap, r->len, sizeof(*r->entry));
     r->entry[r->len] = (struct entry){0};
     return &r->entry[r->len++];
 }
 
-static const char *keep(struct recheck *r, const char *s)
+static const char *recheck_keep(struct recheck *r, const char *s)
 {
     return arena_strdup(&r->memory, s ? s : "");
 }
@@ -62,17 +62,17 @@ static int on_kernel(struct kernel *k, void *arg, struct err *e)
     (void)e;
     if (!k->verified)
         return 0;
-    x = add(r);
+    x = recheck_add(r);
     x->k = (struct recheck_kernel){
-        .name = keep(r, k->name),
+        .name = recheck_keep(r, k->name),
         .task = k->task,
         .code = {arena_strndup(&r->memory, k->solution.p, k->solution.n),
                  k->solution.n},
-        .precision = keep(r, k->dtype),
-        .dsl = keep(r, k->dsl),
+        .precision = recheck_keep(r, k->dtype),
+        .dsl = recheck_keep(r, k->dsl),
         .retired = kernel_is_retired(k),
-        .on = keep(r, k->retired_on),
-        .why = keep(r, k->retired_why)};
+        .on = recheck_keep(r, k->retired_on),
+        .why = recheck_keep(r, k->retired_why)};
     k->task = NULL;
     return 0;
 }
@@ -89,21 +89,6 @@ static bool has(const struct recheck *r, const char *problem,
     return false;
 }
 
-static int read_text(struct recheck *r, const char *blob, struct str *out,
-                     struct err *e)
-{
-    struct buf b;
-    int rc;
-
-    buf_init(&b, BUF_UNLIMITED);
-    rc = run_view_text(&r->view, blob, &b, e);
-    if (rc == 0)
-        *out =
-            (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
-    buf_release(&b);
-    return rc;
-}
-
 /* `t` is NULL for a kernel from outside the run. */
 static int add_stored(struct recheck *r, const struct run_task *t,
                       const char *name, const char *problem,
@@ -117,23 +102,24 @@ static int add_stored(struct recheck *r, const struct run_task *t,
 
     if (has(r, problem, solution))
         return 0;
-    x = add(r);
+    x = recheck_add(r);
     x->problem = problem;
     x->solution = solution;
-    x->k.name = keep(r, name);
-    x->k.precision = keep(r, run_view_fact(&r->view, "precision"));
-    x->k.dsl = keep(r, run_view_fact(&r->view, "dsl"));
+    x->k.name = recheck_keep(r, name);
+    x->k.precision = recheck_keep(r, run_view_fact(&r->view, "precision"));
+    x->k.dsl = recheck_keep(r, run_view_fact(&r->view, "dsl"));
     if (last && !verdict_may_join(last->verdict, last->evidence)) {
         date_of(last->judged_at, date);
         x->k.retired = true;
-        x->k.on = keep(r, date);
-        x->k.why = keep(r, last->why ? last->why : last->verdict);
+        x->k.on = recheck_keep(r, date);
+        x->k.why = recheck_keep(r, last->why ? last->why : last->verdict);
     }
     if (t)
         x->k.task = run_view_program(&r->view, t, e);
-    else if (read_text(r, problem, &text, e) == 0)
+    else if (store_text(r->store, problem, &r->memory, &text, e) == 0)
         x->k.task = task_from(name, text, e);
-    return x->k.task ? read_text(r, solution, &x->k.code, e) : -1;
+    return x->k.task ? store_text(r->store, solution, &r->memory, &x->k.code, e)
+                     : -1;
 }
 
 static int load_run(struct recheck *r, struct err *e)
@@ -165,7 +151,7 @@ static int load_run(struct recheck *r, struct err *e)
     return rc;
 }
 
-static int open_run(struct recheck *r, const char *db, struct err *e)
+static int recheck_open_run(struct recheck *r, const char *db, struct err *e)
 {
     if (lock_take(r->dir, &r->lock, e) < 0)
         return -1;
@@ -189,8 +175,8 @@ struct recheck *recheck_open(const char *dir, struct err *e)
     r->file = fs_join(dir, ".reverify");
     r->fd = -1;
     arena_init(&r->memory);
-    rc =
-        fs_is_file(db) ? open_run(r, db, e) : kernel_each(dir, on_kernel, r, e);
+    rc = fs_is_file(db) ? recheck_open_run(r, db, e)
+                        : kernel_each(dir, on_kernel, r, e);
     free(db);
     if (rc == 0)
         return r;
@@ -337,7 +323,7 @@ int recheck_begin(struct recheck *r, const char *under,
             task_free(r->entry[i].k.task);
     }
     r->len = n;
-    r->under = keep(r, under);
+    r->under = recheck_keep(r, under);
     if (r->store)
         begin_rows(r);
     else if (begin_file(r, e) < 0)
@@ -403,8 +389,9 @@ int recheck_note(struct recheck *r, size_t i, const char *verdict,
     date_today(date);
     x->k.done = true;
     x->k.retired = !verdict_may_join(verdict, evidence);
-    x->k.on = x->k.retired ? keep(r, date) : NULL;
-    x->k.why = x->k.retired ? keep(r, why && why[0] ? why : verdict) : NULL;
+    x->k.on = x->k.retired ? recheck_keep(r, date) : NULL;
+    x->k.why =
+        x->k.retired ? recheck_keep(r, why && why[0] ? why : verdict) : NULL;
     r->left--;
     return r->store ? note_row(r, x, verdict, evidence, e) : note_file(r, x, e);
 }

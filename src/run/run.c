@@ -1,10 +1,16 @@
-/* run.c: a run from its settings to its end. */
+/* run.c: a run from its settings to its end.
+ *
+ * Everything that can be wrong is found before anything is written: a folder without a
+ * run in it would be in the way of the next try. From the first row on, what is stored
+ * counts, and not the files it came from. */
 #include "run/run.h"
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "curriculum/maker.h"
-#include "run/run_int.h"
+#include "run/parts.h"
+#include "search/method.h"
 #include "verify/gate.h"
 #include "verify/roster.h"
 #include "verify/verdict.h"
@@ -12,6 +18,185 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- options ---- */
+
+static int parse_phases(const struct run_settings *s, int64_t phase[3],
+                        struct err *e)
+{
+    struct str rest = str_of(s->phases ? s->phases : ""), part;
+    int64_t sum = 0;
+
+    if (!s->phases) {
+        phase[0] = s->attempts / 5;
+        phase[1] = (s->attempts - phase[0]) / 2;
+        phase[2] = s->attempts - phase[0] - phase[1];
+        return 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        bool more = str_cut(&rest, ',', &part);
+
+        if (more == (i == 2) || !str_to_i64(str_trim(more ? part : rest), 0,
+                                            s->attempts, &phase[i]))
+            return err_set(e, ERR_USAGE,
+                           "--phases: '%s' is not three numbers such as "
+                           "5,10,10",
+                           s->phases);
+        sum += phase[i];
+    }
+    if (sum != s->attempts)
+        return err_set(
+            e, ERR_USAGE,
+            "--phases: %s add up to %lld attempts, but --attempts is %lld",
+            s->phases, (long long)sum, (long long)s->attempts);
+    return 0;
+}
+
+static int parse_threshold(const struct run_settings *s, double *out,
+                           struct err *e)
+{
+    int64_t micro;
+
+    if (!str_to_fixed(str_of(s->threshold), 6, &micro) || micro > 1000000)
+        return err_set(e, ERR_USAGE,
+                       "--reviewer-threshold: '%s' is not a number from 0 to 1",
+                       s->threshold);
+    *out = (double)micro / 1e6;
+    return 0;
+}
+
+static int run_fill_options(struct run *r, struct err *e)
+{
+    const struct run_settings *s = r->set;
+
+    r->opt = (struct search_opts){.method = s->method,
+                                  .retrieval = s->retrieval,
+                                  .order = s->order,
+                                  .device = s->verify.device,
+                                  .seed = s->seed,
+                                  .attempts = s->attempts,
+                                  .examples = s->examples,
+                                  .batch = s->batch,
+                                  .slots = s->slots,
+                                  .no_stop = s->no_stop,
+                                  .no_card = s->no_card,
+                                  .no_wait = s->no_wait,
+                                  .islands = s->islands,
+                                  .history = s->history,
+                                  .diff = s->diff,
+                                  .refine_after = s->refine_after,
+                                  .piece_example = s->piece_example,
+                                  .reviewer = s->reviewer};
+    r->opt.precision = verifying_precision(&s->verify, r->pack, e);
+    if (!r->opt.precision || parse_phases(s, r->opt.phase, e) < 0 ||
+        parse_threshold(s, &r->opt.threshold, e) < 0)
+        return -1;
+    r->job = (struct job_opts){.device = s->verify.device,
+                               .precision = r->opt.precision,
+                               .protocol = s->verify.protocol,
+                               /* an interpreter's times say nothing */
+                               .timing = !s->verify.no_timing &&
+                                         strcmp(s->verify.device, "cpu") != 0,
+                               .call_ms = s->verify.call_s * 1000};
+    return 0;
+}
+
+/* ---- what a run needs, from its options ---- */
+
+static int apply_sets(struct run_settings *s, struct err *e)
+{
+    struct str rest, name;
+
+    for (size_t i = 0; i < s->set.len; i++) {
+        char *word;
+        int rc;
+
+        rest = str_of(s->set.item[i]);
+        if (!str_cut(&rest, '=', &name))
+            return err_set(e, ERR_USAGE, "--set %s: give NAME=VALUE",
+                           s->set.item[i]);
+        word = xstrndup(name.p, name.n);
+        rc = opt_set(run_table, s, word, rest.p, e);
+        free(word);
+        if (rc < 0)
+            return err_wrap(e, "--set");
+    }
+    return 0;
+}
+
+static int run_open_model(struct run *r, struct err *e)
+{
+    struct modeling_values m = r->set->model;
+
+    if (r->set->dry_run) { /* sends nothing, so it needs neither cap nor key */
+        m.no_cap = true;
+        m.budget_usd = NULL;
+    }
+    if (modeling_read(&m, &r->model, e) < 0)
+        return -1;
+    r->model.opts.dry = r->set->dry_run;
+    return modeling_open(&m, &r->model, r->loop, r->home.dir, e);
+}
+
+static int run_prepare(struct run *r, struct err *e)
+{
+    struct run_settings *s = r->set;
+    char *dir;
+
+    arena_init(&r->memory);
+    if (!s->model.temperature) /* every method samples at 1 */
+        s->model.temperature = "1";
+    if (apply_sets(s, e) < 0 || verifying_choose_device(&s->verify, e) < 0)
+        return -1;
+    if (!s->dsl)
+        return err_set(
+            e, ERR_USAGE,
+            "--dsl ID is missing; 'monkeys pack list' lists the packs");
+    if (s->tasks.len == 0)
+        return err_set(e, ERR_USAGE,
+                       "--tasks PATH is missing; try 'starter', the collection "
+                       "that comes with the program");
+    if (strcmp(s->embeddings, "hash") != 0 && !s->embedding_model)
+        return err_set(e, ERR_USAGE,
+                       "--embeddings URL needs --embedding-model NAME");
+    if (run_pieces_check(s, e) < 0 || run_share_find(r, e) < 0 ||
+        home_find(&r->home, e) < 0)
+        return -1;
+    packs_path_init(&r->path, &s->verify.packs, &r->home);
+    r->pack = packs_load(&r->path, s->dsl, e);
+    if (!r->pack || pack_can_search(r->pack, e) < 0 ||
+        run_fill_options(r, e) < 0 ||
+        (!r->resume &&
+         (run_tasks_load(r, e) < 0 || run_examples_load(r, e) < 0)))
+        return -1;
+    dir = fs_join(r->home.dir, "prompts");
+    r->prompts = prompts_load(s->prompts ? s->prompts : dir, e);
+    free(dir);
+    if (r->prompts && s->guide)
+        prompts_use_guide(r->prompts, s->guide);
+    if (!r->prompts || !(r->loop = loop_new(e)) || run_open_model(r, e) < 0)
+        return -1;
+    return run_vectors_open(r, e);
+}
+
+static void run_unprepare(struct run *r)
+{
+    for (size_t i = 0; i < r->kernel_len; i++)
+        kernel_release(&r->kernel[i]);
+    free(r->kernel);
+    free(r->origin);
+    free(r->vectors);
+    if (r->embed)
+        embed_free(r->embed);
+    if (r->prompts)
+        prompts_free(r->prompts);
+    collection_release(&r->tasks);
+    if (r->pack)
+        pack_free(r->pack);
+    packs_path_release(&r->path);
+    home_release(&r->home);
+    arena_release(&r->memory);
+}
 
 /* ---- progress ---- */
 
@@ -39,7 +224,7 @@ static void on_gate_step(void *arg)
 }
 
 /* Fills r->why for tasks that must not cost a token. 1: answers are missing. */
-static int gate(struct run *r, struct err *e)
+static int run_gate(struct run *r, struct err *e)
 {
     struct gate_opts o = {.job = &r->job, .step = on_gate_step, .arg = r};
     size_t refused = 0;
@@ -100,7 +285,7 @@ static void fill_search(struct run *r)
 
 static const char porting[] = "tasks finished";
 
-static void on_change(void *arg)
+static void run_on_change(void *arg)
 {
     struct run *r = arg;
     struct search_counts c = search_count(r->search);
@@ -115,7 +300,7 @@ static void on_change(void *arg)
     buf_release(&b);
 }
 
-static void on_signal(int signo, void *arg)
+static void run_on_signal(int signo, void *arg)
 {
     struct run *r = arg;
 
@@ -139,7 +324,7 @@ static void on_signal(int signo, void *arg)
     search_stop(r->search);
 }
 
-static int search(struct run *r, enum search_end *end, struct err *e)
+static int run_the_search(struct run *r, enum search_end *end, struct err *e)
 {
     struct search_parts part = {.loop = r->loop,
                                 .store = r->store,
@@ -158,17 +343,17 @@ static int search(struct run *r, enum search_end *end, struct err *e)
     r->search = search_new(&part, &r->opt);
     run_pieces_keep(r);
     fill_search(r);
-    search_watch(r->search, on_change, r);
+    search_watch(r->search, run_on_change, r);
     rc = run_share_begin(r, e);
     if (rc == 0)
         rc = search_run(r->search, end, e);
     if (rc == 0)
         rc = run_share_finish(r, e);
-    on_change(r);
+    run_on_change(r);
     return rc;
 }
 
-static int go(struct run *r, struct run_result *out, struct err *e)
+static int run_work(struct run *r, struct run_result *out, struct err *e)
 {
     const char *why = pack_below_e3(r->pack);
     int rc;
@@ -180,7 +365,7 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     rc = run_divide(r, e);
     if (rc == 0) {
         r->why = xcalloc(r->tasks.len + 1, sizeof(*r->why));
-        rc = gate(r, e);
+        rc = run_gate(r, e);
     }
     r->begun = rc >= 0;
     if (rc == 1 && !r->stopping)
@@ -194,11 +379,11 @@ static int go(struct run *r, struct run_result *out, struct err *e)
     if (rc < 0)
         return -1;
     out->searched = true;
-    return search(r, &out->end, e);
+    return run_the_search(r, &out->end, e);
 }
 
 /* For readers of the run: run_view.state. */
-static void say_ended(struct run *r, int rc, enum search_end end)
+static void run_say_ended(struct run *r, int rc, enum search_end end)
 {
     static const enum run_state states[] = {
         [SEARCH_DONE] = RUN_FINISHED,       [SEARCH_WAITING] = RUN_WAITING,
@@ -220,8 +405,8 @@ int run_go(struct run *r, const struct run_watch *w, struct run_result *out,
     r->watch = w;
     snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
     store_event(r->store, "begun", -1, 0, pid);
-    rc = go(r, out, e);
-    say_ended(r, rc, out->end);
+    rc = run_work(r, out, e);
+    run_say_ended(r, rc, out->end);
     r->watch = NULL;
     if (rc < 0)
         return -1;
@@ -246,9 +431,9 @@ int run_look(struct run *r, struct run_view *v, struct err *e)
 
 /* ---- opening and closing ---- */
 
-static int open_parts(struct run *r, struct err *e)
+static int run_open_parts(struct run *r, struct err *e)
 {
-    if (loop_add_stops(r->loop, on_signal, r, e) < 0 ||
+    if (loop_add_stops(r->loop, run_on_signal, r, e) < 0 ||
         run_folder_open(r, e) < 0)
         return -1;
     r->verifier_opts = verifying_opts(&r->set->verify, &r->home);
@@ -280,7 +465,7 @@ struct run *run_open(struct run_settings *s, enum run_how how, struct err *e)
 
     r->set = s;
     r->resume = how == RUN_RESUME;
-    if (run_prepare(r, e) == 0 && open_parts(r, e) == 0)
+    if (run_prepare(r, e) == 0 && run_open_parts(r, e) == 0)
         return r;
     run_close(r, &late);
     return NULL;
@@ -310,5 +495,93 @@ int run_close(struct run *r, struct err *e)
     free(r->why);
     run_unprepare(r);
     free(r);
+    return rc;
+}
+
+/* ---- what it would cost, from the prompts it would send first ---- */
+
+/* The first prompt of each stage: what later ones add (feedback, longer
+ * examples) is not known yet. */
+static int estimate_stage(struct run *r, const struct task *t,
+                          enum prompt_stage stage, struct run_estimate *sum,
+                          struct err *e)
+{
+    struct prompt_example example[16];
+    struct prompt_attempt parent = {.code = {t->source, t->len},
+                                    .verdict =
+                                        verdicts[VERDICT_STATIC_REJECT].name,
+                                    .feedback = STR_LIT("")};
+    struct prompt_input in = {.stage = stage,
+                              .pack = r->pack,
+                              .no_card = r->opt.no_card,
+                              .task_id = t->id,
+                              .task = {t->source, t->len},
+                              .precision = r->opt.precision,
+                              .device = r->opt.device,
+                              .example = example,
+                              .plan = STR_LIT(""),
+                              .parent = stage == PROMPT_EVOLVE ? &parent : NULL,
+                              .diff = r->opt.diff};
+    struct prompt p;
+    struct arena a;
+    int rc;
+
+    for (size_t i = 0;
+         i < r->kernel_len && in.example_count < (size_t)r->opt.examples; i++) {
+        const struct kernel *k = &r->kernel[i];
+
+        example[in.example_count++] =
+            (struct prompt_example){.name = k->name,
+                                    .problem = {k->task->source, k->task->len},
+                                    .plan = k->plan,
+                                    .solution = k->solution};
+    }
+    arena_init(&a);
+    rc = prompts_build(r->prompts, &in, &a, &p, e);
+    if (rc == 0) {
+        struct llm_request q = {.key = {t->id, r->opt.method, "dry", 1},
+                                .message = p.message,
+                                .count = p.count};
+
+        sum->prompts++;
+        sum->tokens_in += p.tokens;
+        sum->worst_usd_micro += llm_worst_case(r->model.llm, &q).usd_micro;
+    }
+    arena_release(&a);
+    return rc;
+}
+
+static int estimate_all(struct run *r, struct run_estimate *out, struct err *e)
+{
+    bool two = method_find(r->opt.method)->two_stage;
+
+    *out = (struct run_estimate){.tasks = r->originals,
+                                 .pieces = r->tasks.len - r->originals,
+                                 .attempts = r->opt.attempts,
+                                 .calls = two ? 2 : 1,
+                                 .priced = llm_has_price(r->model.llm)};
+    for (size_t i = 0; i < r->tasks.len; i++) {
+        const struct task *t = r->tasks.task[i];
+
+        if (two ? estimate_stage(r, t, PROMPT_PLAN, out, e) < 0 ||
+                      estimate_stage(r, t, PROMPT_CODE, out, e) < 0
+                : estimate_stage(r, t, PROMPT_EVOLVE, out, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int run_estimate(struct run_settings *s, struct run_estimate *out,
+                 struct err *e)
+{
+    struct run *r = xcalloc(1, sizeof(*r));
+    struct err late = ERR_INIT;
+    int rc = -1;
+
+    r->set = s;
+    s->dry_run = true;
+    if (run_prepare(r, e) == 0)
+        rc = estimate_all(r, out, e);
+    run_close(r, &late);
     return rc;
 }

@@ -1,4 +1,8 @@
-/* shared.c: the table of a shared archive. */
+/* shared.c: the table of a shared archive, and kernels as its rows.
+ *
+ * Runs remember the version that they have read up to, so a version must never appear
+ * after a larger one was seen. A serial column would allow that: numbers are taken when
+ * a transaction begins, and it may commit late. So who adds takes a lock first. */
 #include "run/shared.h"
 
 #include "base/mem.h"
@@ -12,13 +16,12 @@ struct shared {
     bool exists;
 };
 
-/* Who adds a kernel holds this lock until its transaction ends, so that
- * versions become visible in their order and without gaps. */
+/* Held until the transaction ends. */
 #define LOCK   "SELECT pg_advisory_xact_lock(1836019301, 1)"
 #define FORMAT "monkeys archive 1"
 #define PAGE   "16"
 
-static int run(struct shared *s, const char *sql, struct err *e)
+static int shared_run(struct shared *s, const char *sql, struct err *e)
 {
     struct pg_rows *r = pg_run(s->pg, sql, NULL, 0, e);
 
@@ -28,26 +31,26 @@ static int run(struct shared *s, const char *sql, struct err *e)
 
 /* ---- transactions ---- */
 
-static int begin(struct shared *s, struct err *e)
+static int shared_begin(struct shared *s, struct err *e)
 {
-    return run(s, "BEGIN", e) < 0 ? -1 : run(s, LOCK, e);
+    return shared_run(s, "BEGIN", e) < 0 ? -1 : shared_run(s, LOCK, e);
 }
 
 /* Keeps the first error. */
-static int end(struct shared *s, int rc, struct err *e)
+static int shared_end(struct shared *s, int rc, struct err *e)
 {
     struct err ignored = ERR_INIT;
 
     if (rc >= 0)
-        return run(s, "COMMIT", e) < 0 ? -1 : rc;
+        return shared_run(s, "COMMIT", e) < 0 ? -1 : rc;
     if (!pg_is_lost(s->pg))
-        run(s, "ROLLBACK", &ignored);
+        shared_run(s, "ROLLBACK", &ignored);
     return -1;
 }
 
 /* ---- opening ---- */
 
-static int look(struct shared *s, struct err *e)
+static int shared_look(struct shared *s, struct err *e)
 {
     struct pg_rows *r = pg_run(
         s->pg,
@@ -70,33 +73,34 @@ static int look(struct shared *s, struct err *e)
 
 static int create(struct shared *s, struct err *e)
 {
-    int rc = begin(s, e);
+    int rc = shared_begin(s, e);
 
     if (rc == 0)
-        rc = look(s, e); /* another run may have been faster */
+        rc = shared_look(s, e); /* another run may have been faster */
     if (rc == 0 && !s->exists &&
-        (run(s,
-             "CREATE TABLE monkeys_kernel ("
-             " version bigint PRIMARY KEY,"
-             " hash text NOT NULL UNIQUE,"
-             " name text NOT NULL,"
-             " dsl text NOT NULL,"
-             " task_hash text NOT NULL,"
-             " task bytea NOT NULL,"
-             " sidecar bytea,"
-             " plan bytea,"
-             " solution bytea NOT NULL,"
-             " ported bytea,"
-             " meta bytea NOT NULL,"
-             " added_at timestamptz NOT NULL DEFAULT now())",
-             e) < 0 ||
-         run(s,
-             "CREATE INDEX monkeys_kernel_task ON monkeys_kernel"
-             " (dsl, task_hash)",
-             e) < 0 ||
-         run(s, "COMMENT ON TABLE monkeys_kernel IS '" FORMAT "'", e) < 0))
+        (shared_run(s,
+                    "CREATE TABLE monkeys_kernel ("
+                    " version bigint PRIMARY KEY,"
+                    " hash text NOT NULL UNIQUE,"
+                    " name text NOT NULL,"
+                    " dsl text NOT NULL,"
+                    " task_hash text NOT NULL,"
+                    " task bytea NOT NULL,"
+                    " sidecar bytea,"
+                    " plan bytea,"
+                    " solution bytea NOT NULL,"
+                    " ported bytea,"
+                    " meta bytea NOT NULL,"
+                    " added_at timestamptz NOT NULL DEFAULT now())",
+                    e) < 0 ||
+         shared_run(s,
+                    "CREATE INDEX monkeys_kernel_task ON monkeys_kernel"
+                    " (dsl, task_hash)",
+                    e) < 0 ||
+         shared_run(s, "COMMENT ON TABLE monkeys_kernel IS '" FORMAT "'", e) <
+             0))
         rc = -1;
-    rc = end(s, rc, e);
+    rc = shared_end(s, rc, e);
     s->exists = rc == 0;
     return rc;
 }
@@ -107,7 +111,7 @@ struct shared *shared_open(const char *address, enum shared_mode mode,
     struct shared *s = xcalloc(1, sizeof(*s));
 
     s->pg = pg_open(address, stop_fd, e);
-    if (s->pg && look(s, e) == 0 &&
+    if (s->pg && shared_look(s, e) == 0 &&
         (s->exists || mode == SHARED_READ || create(s, e) == 0))
         return s;
     shared_close(s);
@@ -129,7 +133,7 @@ bool shared_is_lost(const struct shared *s)
 
 /* ---- reading ---- */
 
-static struct pg_value number(int64_t n, char out[32])
+static struct pg_value shared_number(int64_t n, char out[32])
 {
     snprintf(out, 32, "%lld", (long long)n);
     return (struct pg_value){.v = str_of(out)};
@@ -166,8 +170,8 @@ static struct shared_row row_at(const struct pg_rows *r, size_t i)
     return row;
 }
 
-static int tell(const struct pg_rows *r, size_t i, shared_fn *fn, void *arg,
-                struct err *e)
+static int shared_tell(const struct pg_rows *r, size_t i, shared_fn *fn,
+                       void *arg, struct err *e)
 {
     struct shared_row row = row_at(r, i);
     struct err why = ERR_INIT;
@@ -186,8 +190,8 @@ static struct pg_rows *read_page(struct shared *s, const char *dsl,
                                  int64_t after, int64_t until, struct err *e)
 {
     char from[32], to[32];
-    struct pg_value v[3] = {number(after, from),
-                            number(until, to),
+    struct pg_value v[3] = {shared_number(after, from),
+                            shared_number(until, to),
                             {.v = dsl ? str_of(dsl) : (struct str){0}}};
 
     return pg_run(
@@ -226,7 +230,7 @@ int shared_each(struct shared *s, struct shared_range *range, shared_fn *fn,
         n = pg_count(r);
         for (size_t i = 0; rc == 0 && i < n; i++) {
             after = pg_number(r, i, 0);
-            rc = tell(r, i, fn, arg, e);
+            rc = shared_tell(r, i, fn, arg, e);
         }
         pg_free(r);
     }
@@ -235,7 +239,8 @@ int shared_each(struct shared *s, struct shared_range *range, shared_fn *fn,
 
 /* ---- adding ---- */
 
-static int insert(struct shared *s, const struct shared_row *r, struct err *e)
+static int shared_insert(struct shared *s, const struct shared_row *r,
+                         struct err *e)
 {
     struct pg_value v[] = {
         {str_of(r->hash), false}, {r->name, false},
@@ -262,8 +267,8 @@ static int insert(struct shared *s, const struct shared_row *r, struct err *e)
     return added;
 }
 
-static int has(struct shared *s, const char *sql, const char *a, const char *b,
-               struct err *e)
+static int shared_finds(struct shared *s, const char *sql, const char *a,
+                        const char *b, struct err *e)
 {
     struct pg_value v[2] = {{.v = str_of(a)}, {.v = str_of(b ? b : "")}};
     struct pg_rows *r = pg_run(s->pg, sql, v, b ? 2 : 1, e);
@@ -280,15 +285,16 @@ static int has(struct shared *s, const char *sql, const char *a, const char *b,
  * its kernels again. */
 int shared_add(struct shared *s, const struct shared_row *r, struct err *e)
 {
-    int rc = has(s, "SELECT 1 FROM monkeys_kernel WHERE hash = $1::text",
-                 r->hash, NULL, e);
+    int rc =
+        shared_finds(s, "SELECT 1 FROM monkeys_kernel WHERE hash = $1::text",
+                     r->hash, NULL, e);
 
     if (rc != 0)
         return rc < 0 ? -1 : 0;
-    rc = begin(s, e);
+    rc = shared_begin(s, e);
     if (rc == 0)
-        rc = insert(s, r, e);
-    return end(s, rc, e);
+        rc = shared_insert(s, r, e);
+    return shared_end(s, rc, e);
 }
 
 int shared_knows(struct shared *s, const char *dsl, const char *task_hash,
@@ -296,18 +302,173 @@ int shared_knows(struct shared *s, const char *dsl, const char *task_hash,
 {
     if (!s->exists)
         return 0;
-    return has(s,
-               "SELECT 1 FROM monkeys_kernel WHERE dsl = $1::text"
-               " AND task_hash = $2::text LIMIT 1",
-               dsl, task_hash, e);
+    return shared_finds(s,
+                        "SELECT 1 FROM monkeys_kernel WHERE dsl = $1::text"
+                        " AND task_hash = $2::text LIMIT 1",
+                        dsl, task_hash, e);
 }
 
 int shared_listen(struct shared *s, struct err *e)
 {
-    return run(s, "LISTEN monkeys_archive", e);
+    return shared_run(s, "LISTEN monkeys_archive", e);
 }
 
 int shared_wait(struct shared *s, int fd, int ms, struct err *e)
 {
     return pg_wait(s->pg, fd, ms, e);
+}
+
+/* ---- rows ---- */
+
+#define MAX_NAME 200
+#define MAX_META ((size_t)1 << 20)
+
+static struct str shared_copy(struct str s)
+{
+    return s.p ? (struct str){xstrndup(s.p, s.n), s.n} : s;
+}
+
+static struct str json_text(const json_t *v)
+{
+    char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
+
+    return text ? str_of(text) : (struct str){0};
+}
+
+static void hash_part(struct hash *h, struct str s)
+{
+    char length[32];
+
+    snprintf(length, sizeof(length), "%zu:", s.n);
+    hash_add(h, length, strlen(length));
+    hash_add(h, s.p, s.n);
+}
+
+static void hash_row(const struct shared_row *r, char out[HASH_HEX])
+{
+    struct hash h;
+
+    hash_init(&h);
+    hash_part(&h, r->dsl);
+    hash_part(&h, r->task);
+    hash_part(&h, r->solution);
+    hash_finish_hex(&h, out);
+}
+
+void shared_row_of(const struct kernel *k, struct shared_row *out)
+{
+    json_t *meta = kernel_meta_of(k);
+
+    *out = (struct shared_row){
+        .name = shared_copy(str_of(k->name)),
+        .dsl = shared_copy(str_of(k->dsl ? k->dsl : "")),
+        .task = shared_copy((struct str){k->task->source, k->task->len}),
+        .sidecar = json_text(k->task->sidecar),
+        .plan = shared_copy(k->plan),
+        .solution = shared_copy(k->solution),
+        .ported = shared_copy(k->ported),
+        .meta = json_text(meta)};
+    json_decref(meta);
+    memcpy(out->task_hash, k->task->hash, HASH_HEX);
+    shared_row_seal(out);
+}
+
+void shared_row_seal(struct shared_row *r)
+{
+    hash_row(r, r->hash);
+}
+
+void shared_row_release(struct shared_row *r)
+{
+    free((char *)r->name.p);
+    free((char *)r->dsl.p);
+    free((char *)r->task.p);
+    free((char *)r->sidecar.p);
+    free((char *)r->plan.p);
+    free((char *)r->solution.p);
+    free((char *)r->ported.p);
+    free((char *)r->meta.p);
+    *r = (struct shared_row){0};
+}
+
+/* ---- and back to kernels ---- */
+
+/* It becomes the name of a folder, and is printed. */
+static bool is_folder_name(struct str s)
+{
+    if (s.n == 0 || s.n > MAX_NAME || s.p[0] == '.' || s.p[0] == '-' ||
+        str_utf8_check(s.p, s.n) != s.n)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 127 || s.p[i] == '/')
+            return false;
+    return true;
+}
+
+static int check_row(const struct shared_row *r, struct err *e)
+{
+    char hash[HASH_HEX];
+
+    if (!is_folder_name(r->name))
+        return err_set(e, ERR_INPUT, "its name is not one of a folder");
+    if (!r->task.p || !r->solution.p || !r->meta.p)
+        return err_set(e, ERR_INPUT, "a text is missing or too long");
+    if (r->task.n > TASK_MAX_BYTES || r->sidecar.n > MAX_META ||
+        r->meta.n > MAX_META || r->plan.n > KERNEL_MAX_TEXT ||
+        r->solution.n > KERNEL_MAX_TEXT || r->ported.n > KERNEL_MAX_TEXT)
+        return err_set(e, ERR_INPUT, "a text is too long");
+    hash_row(r, hash);
+    if (strcmp(hash, r->hash) != 0)
+        return err_set(e, ERR_INPUT, "its texts do not have its hash");
+    return 0;
+}
+
+static int take_task(const struct shared_row *r, struct kernel *out,
+                     struct err *e)
+{
+    char *path = xasprintf("%s/task.py", out->name);
+    int rc = -1;
+
+    out->task = task_from(path, r->task, e);
+    if (out->task && r->sidecar.p)
+        out->task->sidecar =
+            jsn_parse("task.json", r->sidecar.p, r->sidecar.n, e);
+    if (out->task && out->task->sidecar && !json_is_object(out->task->sidecar))
+        err_set(e, ERR_INPUT, "task.json: /: not an object");
+    else if (out->task && (!r->sidecar.p || out->task->sidecar))
+        rc = 0;
+    free(path);
+    return rc;
+}
+
+static int take_meta(const struct shared_row *r, struct kernel *out,
+                     struct err *e)
+{
+    json_t *meta = jsn_parse("meta.json", r->meta.p, r->meta.n, e);
+    int rc = 0;
+
+    if (!meta)
+        return -1;
+    kernel_take_meta(meta, out);
+    if (!str_eq(r->dsl, out->dsl))
+        rc = err_set(e, ERR_INPUT, "meta.json names another pack");
+    json_decref(meta);
+    return rc;
+}
+
+int shared_kernel_of(const struct shared_row *r, struct kernel *out,
+                     struct err *e)
+{
+    *out = (struct kernel){0};
+    if (check_row(r, e) < 0)
+        return -1;
+    out->name = xstrndup(r->name.p, r->name.n);
+    if (take_task(r, out, e) == 0 && take_meta(r, out, e) == 0) {
+        out->plan = shared_copy(r->plan);
+        out->solution = shared_copy(r->solution);
+        out->ported = shared_copy(r->ported);
+        return 0;
+    }
+    kernel_release(out);
+    return -1;
 }

@@ -1,10 +1,22 @@
-/* sharing.c: the thread that talks to the server, and what it shares with the
- * loop. */
+/* sharing.c: a run's end of a shared archive: the thread that talks to the server, what
+ * it shares with the loop, and what the run takes and gives.
+ *
+ * What a run has seen of the archive decides what it does next, so it is part of what
+ * must be repeatable: each look is stored with the version that it found, and a run that
+ * is continued gets the same kernels at the same barriers. A kernel is given only when
+ * its rows are on the disk of the run: otherwise others could build on a kernel that the
+ * run itself does not know of after a crash. */
 #include "run/sharing.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "run/parts.h"
 #include "run/shared.h"
+#include "run/summary.h"
+#include "search/archive.h"
+#include "search/embed.h"
+#include "store/pg.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,7 +93,7 @@ static void hush(int fd)
 
 /* ---- the thread ---- */
 
-static void tell(struct sharing *x, struct told *t)
+static void tell_loop(struct sharing *x, struct told *t)
 {
     pthread_mutex_lock(&x->lock);
     *x->last_told = t;
@@ -96,7 +108,7 @@ static void tell_word(struct sharing *x, bool bad, const char *text)
 
     t->word = xstrdup(text);
     t->bad = bad;
-    tell(x, t);
+    tell_loop(x, t);
 }
 
 static bool take_flag(struct sharing *x, bool *flag)
@@ -125,8 +137,8 @@ struct reading_news {
     struct told *t;
 };
 
-static int on_kernel(struct kernel *k, int64_t number, const struct err *why,
-                     void *arg, struct err *e)
+static int news_kernel(struct kernel *k, int64_t number, const struct err *why,
+                       void *arg, struct err *e)
 {
     struct reading_news *g = arg;
     struct told *t = g->t;
@@ -164,7 +176,7 @@ static int read_news(struct sharing *x, struct shared *s, struct err *e)
         .dsl = x->dsl, .after = x->read_version, .until = SHARED_NEWEST};
 
     g.t->looked = take_flag(x, &x->look);
-    if (shared_each(s, &range, on_kernel, &g, e) < 0) {
+    if (shared_each(s, &range, news_kernel, &g, e) < 0) {
         pthread_mutex_lock(&x->lock); /* it is answered when that is known */
         x->look |= g.t->looked;
         pthread_mutex_unlock(&x->lock);
@@ -174,7 +186,7 @@ static int read_news(struct sharing *x, struct shared *s, struct err *e)
     if (range.until > x->read_version)
         x->read_version = range.until;
     g.t->version = x->read_version;
-    tell(x, g.t);
+    tell_loop(x, g.t);
     return 0;
 }
 
@@ -223,7 +235,7 @@ static int give_one(struct sharing *x, struct shared *s, const struct gift *g,
 }
 
 /* While there is a connection. */
-static int serve(struct sharing *x, struct shared *s, struct err *e)
+static int serve_archive(struct sharing *x, struct shared *s, struct err *e)
 {
     bool news = true; /* since the last connection */
     const struct gift *g;
@@ -258,7 +270,7 @@ static void answer_look(struct sharing *x)
         return;
     t = xcalloc(1, sizeof(*t));
     t->looked = true;
-    tell(x, t);
+    tell_loop(x, t);
 }
 
 static void fail_try(struct sharing *x, const struct err *e)
@@ -314,7 +326,7 @@ static struct shared *connect_shared(struct sharing *x, struct err *e)
     return s;
 }
 
-static void *work(void *arg)
+static void *sharing_work(void *arg)
 {
     struct sharing *x = arg;
 
@@ -322,7 +334,7 @@ static void *work(void *arg)
         struct err e = ERR_INIT;
         struct shared *s = connect_shared(x, &e);
 
-        if (s && serve(x, s, &e) == 0) {
+        if (s && serve_archive(x, s, &e) == 0) {
             shared_close(s);
             break;
         }
@@ -335,7 +347,7 @@ static void *work(void *arg)
 
 /* ---- the loop ---- */
 
-static void hold(struct sharing *x, struct told *t)
+static void hold_news(struct sharing *x, struct told *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         x->held = xgrow(x->held, &x->held_cap, x->held_len, sizeof(*x->held));
@@ -346,7 +358,7 @@ static void hold(struct sharing *x, struct told *t)
         x->version = t->version;
 }
 
-static void deliver(struct sharing *x)
+static void deliver_news(struct sharing *x)
 {
     struct kernel *held = x->held;
     size_t n = x->held_len;
@@ -363,7 +375,7 @@ static void deliver(struct sharing *x)
 
 static void on_late(void *arg)
 {
-    deliver(arg);
+    deliver_news(arg);
 }
 
 static struct told *take_told(struct sharing *x)
@@ -391,16 +403,16 @@ static void on_told(int fd, unsigned events, void *arg)
         next = t->next;
         if (t->word)
             x->opt.word(t->bad, t->word, x->opt.arg);
-        hold(x, t);
+        hold_news(x, t);
         if (looked || (x->opt.eager && x->held_len))
-            deliver(x);
+            deliver_news(x);
         free_told(t);
     }
     if (x->finishing)
         loop_stop(x->loop);
 }
 
-static int start(struct sharing *x, struct err *e)
+static int sharing_start(struct sharing *x, struct err *e)
 {
     sigset_t all, before;
     int rc;
@@ -415,7 +427,7 @@ static int start(struct sharing *x, struct err *e)
         return -1;
     sigfillset(&all); /* signals are the loop's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&x->thread, NULL, work, x);
+    rc = pthread_create(&x->thread, NULL, sharing_work, x);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
         return 0;
@@ -423,7 +435,7 @@ static int start(struct sharing *x, struct err *e)
     return err_sys(e, "cannot start a thread");
 }
 
-static void release(struct sharing *x)
+static void sharing_release(struct sharing *x)
 {
     struct told *t, *next;
     struct gift *g;
@@ -466,9 +478,9 @@ struct sharing *sharing_open(struct loop *l, const struct sharing_opts *o,
     x->last_gift = &x->gift;
     x->last_told = &x->told;
     pthread_mutex_init(&x->lock, NULL);
-    if (start(x, e) == 0)
+    if (sharing_start(x, e) == 0)
         return x;
-    release(x);
+    sharing_release(x);
     return NULL;
 }
 
@@ -482,7 +494,7 @@ void sharing_close(struct sharing *x)
     ring(x->stop_fd);
     ring(x->wake_fd);
     pthread_join(x->thread, NULL);
-    release(x);
+    sharing_release(x);
 }
 
 void sharing_look(struct sharing *x)
@@ -533,4 +545,333 @@ size_t sharing_finish(struct sharing *x, int64_t ns)
     }
     x->finishing = false;
     return waiting;
+}
+
+#define FINISH_NS (10 * TICK_S)
+
+/* A kernel that waits until it is durable here. */
+struct own {
+    struct own *next;
+    int64_t ord, attempt;
+    char plan[HASH_HEX], code[HASH_HEX], record[HASH_HEX];
+};
+
+struct run_share {
+    struct run *r;
+    struct search_shared search;
+    struct sharing *sharing;
+    struct own *own, **last;
+};
+
+/* ---- the option ---- */
+
+/* run.ini and messages have the address without its password. */
+int run_share_find(struct run *r, struct err *e)
+{
+    struct opt_list *list = &r->set->archive;
+
+    for (size_t i = 0; i < list->len; i++) {
+        char *shown;
+
+        if (!pg_is_address(list->item[i]))
+            continue;
+        if (r->shared_address)
+            return err_set(e, ERR_USAGE,
+                           "--archive: a run has at most one shared archive");
+        if (pg_can_open(list->item[i], e) < 0)
+            return err_wrap(e, "--archive");
+        r->shared_address = arena_strdup(&r->memory, list->item[i]);
+        shown = pg_shown(list->item[i]);
+        list->item[i] = arena_strdup(&r->memory, shown);
+        free(shown);
+    }
+    return 0;
+}
+
+/* ---- what the run begins with ---- */
+
+int run_share_recall(struct run *r, struct err *e)
+{
+    struct store_list l = {0};
+    const struct row_look *look;
+    struct arena memory;
+    int rc;
+
+    arena_init(&memory);
+    rc = store_list(r->store, STORE_LOOKS, STORE_ALL, &l, &memory, e);
+    look = l.row;
+    r->shared_known = l.len > 0;
+    if (l.len) {
+        r->shared_first = look[0].shared_version;
+        r->shared_last = look[l.len - 1].shared_version;
+    }
+    free(l.row);
+    arena_release(&memory);
+    return rc;
+}
+
+static bool has_task(const struct run *r, const char *hash)
+{
+    for (size_t i = 0; i < r->kernel_len; i++)
+        if (strcmp(r->kernel[i].task->hash, hash) == 0)
+            return true;
+    return false;
+}
+
+static int take_first(struct kernel *k, int64_t number, const struct err *why,
+                      void *arg, struct err *e)
+{
+    struct run *r = arg;
+
+    (void)e;
+    if (!k) {
+        log_warn("kernel %lld of the shared archive is left out: %s",
+                 (long long)number, why->text);
+        return 0;
+    }
+    if (kernel_is_retired(k) || kernel_is_older(k) ||
+        has_task(r, k->task->hash))
+        return 0;
+    run_examples_add(r, k, "archive");
+    *k = (struct kernel){0};
+    return 0;
+}
+
+int run_share_load(struct run *r, struct err *e)
+{
+    enum shared_mode mode = r->set->dry_run ? SHARED_READ : SHARED_WRITE;
+    struct shared *s = shared_open(r->shared_address, mode, -1, e);
+    struct shared_range range = {.dsl = r->pack->id,
+                                 .until = r->shared_known ? r->shared_first
+                                                          : SHARED_NEWEST};
+    int rc;
+
+    if (!s)
+        return -1;
+    rc = shared_each(s, &range, take_first, r, e);
+    r->shared_first = r->shared_last = range.until;
+    shared_close(s);
+    return rc;
+}
+
+/* ---- while it goes on ---- */
+
+static void share_news(int64_t version, struct kernel *k, size_t n, void *arg)
+{
+    struct run_share *h = arg;
+    struct search_example *x = xcalloc(n + 1, sizeof(*x));
+    size_t before, joined;
+
+    for (size_t i = 0; i < n; i++)
+        x[i] = (struct search_example){
+            .origin = "shared",
+            .name = k[i].name,
+            .task_hash = k[i].task->hash,
+            .evidence = kernel_evidence(&k[i]),
+            .problem = {k[i].task->source, k[i].task->len},
+            .plan = k[i].plan,
+            .solution = k[i].solution,
+            .ops = k[i].task->ops};
+    before = search_archive_size(h->r->search);
+    search_news(h->r->search, version, x, n);
+    joined = search_archive_size(h->r->search) - before;
+    if (joined)
+        log_info("%zu kernel%s joined from the shared archive, version %lld",
+                 joined, joined == 1 ? "" : "s", (long long)version);
+    free(x);
+}
+
+static void share_word(bool bad, const char *text, void *arg)
+{
+    struct run_share *h = arg;
+
+    if (bad)
+        log_warn("%s", text);
+    else
+        log_info("%s", text);
+    store_event(h->r->store, "shared", -1, 0, text);
+}
+
+static void share_look(void *arg)
+{
+    struct run_share *h = arg;
+
+    sharing_look(h->sharing);
+}
+
+static void share_embed(struct str text, float *out, void *arg)
+{
+    struct run_share *h = arg;
+
+    embed_vector(h->r->embed, text, out);
+}
+
+/* ---- the run's own kernels ---- */
+
+/* What the task is a piece of; NULL: it is none. */
+static json_t *piece_of(struct run *r, int64_t ord)
+{
+    struct store_list l = {0};
+    struct err ignored = ERR_INIT;
+    const struct row_task *row;
+    json_t *piece = NULL;
+    struct arena memory;
+
+    arena_init(&memory);
+    if (store_list(r->store, STORE_TASKS, ord, &l, &memory, &ignored) == 0 &&
+        l.len && (row = l.row)->kind)
+        piece = summary_piece_json(row);
+    free(l.row);
+    arena_release(&memory);
+    return piece;
+}
+
+static int own_kernel(struct run *r, const struct own *o, struct arena *a,
+                      struct kernel *k, struct err *e)
+{
+    struct archive_ported ported;
+
+    if (store_text(r->store, o->code, a, &k->solution, e) < 0 ||
+        store_text(r->store, o->plan, a, &k->plan, e) < 0 ||
+        archive_ported(r->store, o->record, a, &ported, e) < 0)
+        return -1;
+    if (ported.text.n)
+        k->ported = ported.text;
+    k->ported_why = ported.why;
+    k->piece = piece_of(r, o->ord);
+    return 0;
+}
+
+static void share_give(struct run_share *h, const struct own *o)
+{
+    struct run *r = h->r;
+    struct task *t = r->tasks.task[o->ord];
+    char *name = kernel_name(t->id),
+         *origin =
+             kernel_origin(r->set->method, o->attempt, r->set->model.model),
+         *on = kernel_verified_on(r->set->verify.device, r->opt.precision);
+    struct kernel k = {.name = name,
+                       .task = t,
+                       .origin = origin,
+                       .licence = "as its task",
+                       .dtype = r->opt.precision,
+                       .dsl = r->pack->id,
+                       .verified = true,
+                       .rules = VERDICT_RULES,
+                       .verified_on = on};
+    struct err e = ERR_INIT;
+    struct arena texts;
+
+    arena_init(&texts);
+    if (own_kernel(r, o, &texts, &k, &e) == 0)
+        sharing_give(h->sharing, &k);
+    else
+        log_warn("%s is not in the shared archive: %s", t->id, e.text);
+    arena_release(&texts);
+    json_decref(k.piece);
+    free(name);
+    free(origin);
+    free(on);
+}
+
+/* One call for each own kernel, in their order. */
+static void on_durable(const struct err *e, void *arg)
+{
+    struct run_share *h = arg;
+    struct own *o = h->own;
+
+    h->own = o->next;
+    if (!h->own)
+        h->last = &h->own;
+    if (!e)
+        share_give(h, o);
+    free(o);
+}
+
+static void share_own(const struct search_own *from, void *arg)
+{
+    struct run_share *h = arg;
+    struct own *o = xcalloc(1, sizeof(*o));
+
+    o->ord = from->ord;
+    o->attempt = from->attempt;
+    snprintf(o->plan, sizeof(o->plan), "%s", from->plan);
+    snprintf(o->code, sizeof(o->code), "%s", from->code);
+    snprintf(o->record, sizeof(o->record), "%s", from->record);
+    *h->last = o;
+    h->last = &o->next;
+    store_after(h->r->store, on_durable, h);
+}
+
+/* ---- beginning and end ---- */
+
+const struct search_shared *run_share_open(struct run *r)
+{
+    struct run_share *h;
+
+    if (!r->shared_address)
+        return NULL;
+    h = r->share = xcalloc(1, sizeof(*h));
+    h->r = r;
+    h->last = &h->own;
+    h->search = (struct search_shared){.look = share_look,
+                                       .own = share_own,
+                                       .embed = r->embed ? share_embed : NULL,
+                                       .arg = h};
+    if (!r->embed)
+        log_info("with --embeddings URL the run does not show kernels that "
+                 "others add to the shared archive after it has begun");
+    return &h->search;
+}
+
+int run_share_begin(struct run *r, struct err *e)
+{
+    struct sharing_opts o = {.address = r->shared_address,
+                             .dsl = r->pack->id,
+                             .version = r->shared_last,
+                             .eager = !search_takes_news(r->search) ||
+                                      search_is_eager(r->search),
+                             .news = share_news,
+                             .word = share_word,
+                             .arg = r->share};
+
+    if (!r->share)
+        return 0;
+    r->share->sharing = sharing_open(r->loop, &o, e);
+    return r->share->sharing ? 0 : -1;
+}
+
+int run_share_finish(struct run *r, struct err *e)
+{
+    size_t missing;
+
+    if (!r->share || !r->share->sharing)
+        return 0;
+    if (store_sync(r->store, e) < 0)
+        return -1;
+    while (r->share->own) /* marks that have been reached */
+        loop_run_for(r->loop, TICK_S);
+    missing = sharing_finish(r->share->sharing,
+                             r->stopping ? FINISH_NS / 5 : FINISH_NS);
+    if (missing)
+        log_warn("%zu kernel%s not reached the shared archive; 'monkeys resume "
+                 "%s' sends %s when the server is back",
+                 missing, missing == 1 ? " has" : "s have", r->set->out,
+                 missing == 1 ? "it" : "them");
+    return 0;
+}
+
+void run_share_close(struct run *r)
+{
+    struct own *o;
+
+    if (!r->share)
+        return;
+    sharing_close(r->share->sharing);
+    while ((o = r->share->own)) {
+        r->share->own = o->next;
+        free(o);
+    }
+    free(r->share);
+    r->share = NULL;
 }

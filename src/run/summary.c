@@ -31,8 +31,9 @@ double summary_speedup(const struct run_attempt *a)
     return x;
 }
 
-static void add_shown(struct summary *m, const struct run_view *v,
-                      const struct run_attempt *a, struct summary_task *out)
+static void summary_add_shown(struct summary *m, const struct run_view *v,
+                              const struct run_attempt *a,
+                              struct summary_task *out)
 {
     out->shown = arena_alloc(&m->memory, (a->shown_len + 1) * sizeof(char *));
     for (size_t i = 0; i < a->shown_len; i++) {
@@ -42,8 +43,8 @@ static void add_shown(struct summary *m, const struct run_view *v,
     }
 }
 
-static void look_at(struct summary *m, const struct run_view *v,
-                    const struct run_task *t, struct summary_task *out)
+static void summary_look_at(struct summary *m, const struct run_view *v,
+                            const struct run_task *t, struct summary_task *out)
 {
     const struct run_attempt *a = run_task_best(t);
 
@@ -65,15 +66,15 @@ static void look_at(struct summary *m, const struct run_view *v,
     out->evidence = a->verdict ? a->verdict->evidence : NULL;
     out->speedup = summary_speedup(a);
     out->solved_at = summary_solved_at(t);
-    add_shown(m, v, a, out);
+    summary_add_shown(m, v, a, out);
 }
 
-static void add_task(struct summary *m, const struct run_view *v,
-                     const struct run_task *t)
+static void summary_add_task(struct summary *m, const struct run_view *v,
+                             const struct run_task *t)
 {
     struct summary_task *x = &m->task[m->tasks++];
 
-    look_at(m, v, t, x);
+    summary_look_at(m, v, t, x);
     m->skipped += x->skipped != NULL;
     m->solved += x->solved_at != 0;
     m->proven += x->solved_at && evidence_of(x->evidence) >= EVIDENCE_ARCHIVE;
@@ -84,12 +85,12 @@ static void add_task(struct summary *m, const struct run_view *v,
         m->verdict[i] += x->count[i];
 }
 
-static void add_piece(struct summary *m, const struct run_view *v,
-                      const struct run_task *t)
+static void summary_add_piece(struct summary *m, const struct run_view *v,
+                              const struct run_task *t)
 {
     struct summary_task *x = &m->piece[m->pieces++];
 
-    look_at(m, v, t, x);
+    summary_look_at(m, v, t, x);
     m->pieces_skipped += x->skipped != NULL;
     m->pieces_solved += x->solved_at != 0;
     m->piece_attempts += (int64_t)t->attempts;
@@ -106,7 +107,7 @@ static struct summary_task *task_or_piece(struct summary *m, int64_t ord)
 
 /* ---- the archive ---- */
 
-static void add_entry(struct summary *m, const struct row_entry *x)
+static void summary_add_entry(struct summary *m, const struct row_entry *x)
 {
     bool run = strcmp(x->origin, "run") == 0;
     struct summary_task *t = task_or_piece(m, x->task);
@@ -145,7 +146,7 @@ static void count_outcomes(struct summary *m, const struct run_attempt *a)
 
 /* ---- calls and events ---- */
 
-static void add_call(struct summary *m, const struct row_call *c)
+static void summary_add_call(struct summary *m, const struct row_call *c)
 {
     m->calls++;
     m->answered += strcmp(c->state, "answered") == 0;
@@ -285,11 +286,11 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
     out->entry =
         arena_alloc(&out->memory, (v->entries + 1) * sizeof(*out->entry));
     for (size_t i = 0; i < v->tasks; i++)
-        add_task(out, v, &v->task[i]);
+        summary_add_task(out, v, &v->task[i]);
     for (size_t i = v->tasks; i < v->all; i++)
-        add_piece(out, v, &v->task[i]);
+        summary_add_piece(out, v, &v->task[i]);
     for (size_t i = 0; i < v->entries; i++)
-        add_entry(out, &v->entry[i]);
+        summary_add_entry(out, &v->entry[i]);
     for (size_t i = 0; i < v->all; i++)
         for (size_t k = 0; k < v->task[i].attempts; k++)
             count_outcomes(out, &v->task[i].attempt[k]);
@@ -297,7 +298,7 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
         struct row_call *c = run_view_calls(v, i, &n);
 
         for (size_t k = 0; k < n; k++)
-            add_call(out, &c[k]);
+            summary_add_call(out, &c[k]);
     }
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);

@@ -113,8 +113,8 @@ static int join_calls(struct run_view *v, struct run_rows *g, struct err *e)
 }
 
 /* Of all tasks, or of one. */
-static int read_rows(struct run_view *v, int64_t of, struct run_rows *g,
-                     struct err *e)
+static int view_read_rows(struct run_view *v, int64_t of, struct run_rows *g,
+                          struct err *e)
 {
     struct store *s = v->store;
 
@@ -179,7 +179,7 @@ static int read_list(struct run_view *v, enum store_what what, int64_t of,
 }
 
 /* Entries keep their places: those between stay empty. */
-static int read_entry(struct run_view *v, int64_t number, struct err *e)
+static int view_read_entry(struct run_view *v, int64_t number, struct err *e)
 {
     struct store_list *all = &v->list[STORE_ENTRIES], one = {0};
     int rc = store_list(v->store, STORE_ENTRIES, number, &one, &v->memory, e);
@@ -198,7 +198,7 @@ static int read_entry(struct run_view *v, int64_t number, struct err *e)
     return rc;
 }
 
-static void begin(struct store *s, const char *dir, struct run_view *v)
+static void view_begin(struct store *s, const char *dir, struct run_view *v)
 {
     *v = (struct run_view){.store = s};
     arena_init(&v->memory);
@@ -234,10 +234,10 @@ static enum run_state view_state(const struct run_view *v)
     return v->pid ? RUN_RUNNING : last_state(v);
 }
 
-static int read_all(struct run_view *v, struct err *e)
+static int view_read_all(struct run_view *v, struct err *e)
 {
     if (store_last_change(v->store, &v->seen, e) < 0 ||
-        read_rows(v, STORE_ALL, &v->rows, e) < 0 ||
+        view_read_rows(v, STORE_ALL, &v->rows, e) < 0 ||
         read_list(v, STORE_EVENTS, STORE_ALL, e) < 0 ||
         read_list(v, STORE_ENTRIES, STORE_ALL, e) < 0 ||
         read_list(v, STORE_RECHECKS, STORE_ALL, e) < 0)
@@ -250,11 +250,11 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
 {
     int rc = -1;
 
-    begin(s, dir, v);
+    view_begin(s, dir, v);
     v->version = 1;
     if (store_data_version(s, &v->data_version, e) == 0 &&
         store_hold(s, e) == 0) {
-        rc = read_all(v, e);
+        rc = view_read_all(v, e);
         store_let_go(s);
     }
     if (rc == 0)
@@ -269,7 +269,7 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
 static int read_tasks(struct store *s, const char *dir, struct run_view *v,
                       struct err *e)
 {
-    begin(s, dir, v);
+    view_begin(s, dir, v);
     v->state = v->pid ? RUN_RUNNING : RUN_UNKNOWN;
     if (read_list(v, STORE_TASKS, STORE_ALL, e) == 0)
         return 0;
@@ -313,12 +313,12 @@ int run_view_load(struct run_view *v, struct run_task *t, struct err *e)
     if (v->loaded || v->version)
         BUG("%s: a second task is read into a view", t->row.id);
     v->loaded = true;
-    if (read_rows(v, t->row.ord, &v->rows, e) < 0)
+    if (view_read_rows(v, t->row.ord, &v->rows, e) < 0)
         return -1;
     x = v->rows.shown.row;
     for (size_t i = 0; i < v->rows.shown.len; i++)
         if (x[i].entry > 0 && !run_view_entry(v, x[i].entry) &&
-            read_entry(v, x[i].entry, e) < 0)
+            view_read_entry(v, x[i].entry, e) < 0)
             return -1;
     return join_rows(v, &v->rows, e);
 }
@@ -389,7 +389,7 @@ static int read_again(struct run_view *v, int64_t ord, struct err *e)
     if (ord >= (int64_t)v->all)
         rc = read_list(v, STORE_TASKS, ord, e);
     if (rc == 0)
-        rc = read_rows(v, ord, g, e);
+        rc = view_read_rows(v, ord, g, e);
     if (ord >= 0 && (size_t)ord < v->all) {
         t = &v->task[ord];
         old = *t;
@@ -432,13 +432,14 @@ static void sort_news(const struct store_list *changes, struct news *n)
     n->entries = sort_unique(n->entry, n->entries);
 }
 
-static int read_news(struct run_view *v, const struct news *n, struct err *e)
+static int view_read_news(struct run_view *v, const struct news *n,
+                          struct err *e)
 {
     for (size_t i = 0; i < n->tasks; i++)
         if (read_again(v, n->task[i], e) < 0)
             return -1;
     for (size_t i = 0; i < n->entries; i++)
-        if (n->entry[i] > 0 && read_entry(v, n->entry[i], e) < 0)
+        if (n->entry[i] > 0 && view_read_entry(v, n->entry[i], e) < 0)
             return -1;
     if (n->rechecks)
         v->list[STORE_RECHECKS].len = 0;
@@ -460,7 +461,7 @@ static int add_news(struct run_view *v, struct err *e)
                        e) == 0 &&
             read_list(v, STORE_EVENTS, (int64_t)events, e) == 0) {
             sort_news(&changes, &n);
-            rc = read_news(v, &n, e);
+            rc = view_read_news(v, &n, e);
         }
         store_let_go(v->store);
     }
@@ -655,20 +656,9 @@ json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
                         struct err *e)
 {
     const struct row_verdict *x = a->verdict;
-    json_t *record = NULL, *times;
-    struct buf b;
 
-    if (!x || !x->record)
-        return NULL;
-    buf_init(&b, BUF_UNLIMITED);
-    if (store_read_blob(v->store, x->record, &b, e) == 0)
-        record = jsn_parse("a stored record", buf_str(&b), b.len, e);
-    buf_release(&b);
-    times = record && x->times ? json_loads(x->times, 0, NULL) : NULL;
-    if (times)
-        json_object_update(record, times);
-    json_decref(times);
-    return record;
+    return x && x->record ? store_record(v->store, x->record, x->times, e)
+                          : NULL;
 }
 
 /* Equal records are read once. */
@@ -737,36 +727,45 @@ const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
 }
 
 /* The sidecar that the run has kept; NULL also if there was none. */
-static int recall_sidecar(struct run_view *v, struct task *t, struct err *e)
+static int recall_sidecar(struct store *s, struct task *t, struct err *e)
 {
     char *name = xasprintf("sidecar/%s", t->id);
-    const char *text = run_view_fact(v, name);
+    struct buf text;
+    int rc;
 
-    if (text[0])
-        t->sidecar = jsn_parse(name, text, strlen(text), e);
+    buf_init(&text, BUF_UNLIMITED);
+    rc = store_get(s, name, &text, e);
+    if (rc == 1)
+        t->sidecar = jsn_parse(name, buf_str(&text), text.len, e);
+    buf_release(&text);
     free(name);
-    return text[0] && !t->sidecar ? -1 : 0;
+    return rc < 0 || (rc == 1 && !t->sidecar) ? -1 : 0;
+}
+
+struct task *run_recall_task(struct store *s, const struct row_task *row,
+                             const char *path, struct err *e)
+{
+    struct task *t = NULL;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (store_read_blob(s, row->source, &b, e) == 0)
+        t = task_from(path, (struct str){buf_str(&b), b.len}, e);
+    buf_release(&b);
+    if (!t)
+        return NULL;
+    free(t->id); /* a path may be seen from elsewhere */
+    t->id = xstrdup(row->id);
+    if (recall_sidecar(s, t, e) == 0)
+        return t;
+    task_free(t);
+    return NULL;
 }
 
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e)
 {
-    struct task *program = NULL;
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    if (run_view_text(v, t->row.source, &b, e) == 0)
-        program = task_from(t->row.path, (struct str){buf_str(&b), b.len}, e);
-    buf_release(&b);
-    if (program) { /* a path may be seen from elsewhere */
-        free(program->id);
-        program->id = xstrdup(t->row.id);
-    }
-    if (program && recall_sidecar(v, program, e) < 0) {
-        task_free(program);
-        return NULL;
-    }
-    return program;
+    return run_recall_task(v->store, &t->row, t->row.path, e);
 }
 
 const struct row_recheck *run_view_recheck(const struct run_view *v,

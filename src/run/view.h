@@ -170,5 +170,8 @@ int64_t run_view_workers_at(const char *dir);
 /* The task as it was when the run began. The caller frees it. */
 struct task *run_view_program(struct run_view *v, const struct run_task *t,
                               struct err *e);
+/* The same from a store; errors name this path. */
+struct task *run_recall_task(struct store *s, const struct row_task *row,
+                             const char *path, struct err *e);
 
 #endif

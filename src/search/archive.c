@@ -191,20 +191,15 @@ size_t archive_seeds(const struct archive *a, const struct task *t,
     return n;
 }
 
-int archive_ported(struct store *s, const char *record, struct buf *text,
-                   struct buf *why, struct err *e)
+int archive_ported(struct store *s, const char *record, struct arena *a,
+                   struct archive_ported *out, struct err *e)
 {
-    struct buf b;
-    json_t *v = NULL;
+    json_t *v = store_record(s, record, NULL, e);
 
-    buf_init(&b, BUF_UNLIMITED);
-    if (store_read_blob(s, record, &b, e) == 0)
-        v = jsn_parse("record", buf_str(&b), b.len, e);
-    buf_release(&b);
     if (!v)
         return -1;
-    buf_puts(text, jsn_str(v, "ported"));
-    buf_puts(why, jsn_str(v, "ported_why"));
+    out->text = str_of(arena_strdup(a, jsn_str(v, "ported")));
+    out->why = arena_strdup(a, jsn_str(v, "ported_why"));
     json_decref(v);
     return 0;
 }

@@ -57,9 +57,13 @@ size_t archive_seeds(const struct archive *a, const struct task *t,
 /* The ported program of a correct kernel: a ModelNew that the judge writes
  * from the trace, so it has what was verified and nothing else. Prompts show
  * the model's own code; this one is stored and exported beside it. `record` is
- * the blob of the verdict's record. Fills `text`, or `why` with the reason
- * that there is no such program; neither if the record says nothing. */
-int archive_ported(struct store *s, const char *record, struct buf *text,
-                   struct buf *why, struct err *e);
+ * the blob of the verdict's record. `text`, or `why` with the reason that there is no
+ * such program, is empty; both are if the record says nothing. */
+struct archive_ported {
+    struct str text;
+    const char *why;
+};
+int archive_ported(struct store *s, const char *record, struct arena *a,
+                   struct archive_ported *out, struct err *e);
 
 #endif

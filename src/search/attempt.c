@@ -58,19 +58,8 @@ static int attempt_unpaid(struct attempt *a, struct llm_cost need)
 static int attempt_text(struct attempt *a, const char *blob, struct str *out,
                         struct err *e)
 {
-    struct buf b;
-    int rc;
-
-    *out = (struct str){"", 0};
-    if (!blob[0])
-        return 0;
-    buf_init(&b, BUF_UNLIMITED);
-    rc = store_read_blob(a->s->part.store, blob, &b, e);
-    if (rc == 0)
-        *out =
-            (struct str){arena_strndup(&a->memory, buf_str(&b), b.len), b.len};
-    buf_release(&b);
-    return rc;
+    *out = STR_LIT("");
+    return store_text(a->s->part.store, blob, &a->memory, out, e);
 }
 
 /* Attempt `number` at the same task as a prompt shows it; 0: the initial
@@ -332,18 +321,14 @@ static int attempt_plan(struct attempt *a)
 
 /* ---- the program ---- */
 
-static int parent_code(struct attempt *a, struct buf *out, struct err *e)
+static int parent_code(struct attempt *a, struct str *out, struct err *e)
 {
     const struct task *t = a->state->task;
 
-    if (a->parent == 0) {
-        buf_put(out, t->source, t->len);
-        return 0;
-    }
-    if (!a->state->finished[a->parent - 1].code[0])
-        return 0;
-    return store_read_blob(a->s->part.store,
-                           a->state->finished[a->parent - 1].code, out, e);
+    if (a->parent)
+        return attempt_text(a, a->state->finished[a->parent - 1].code, out, e);
+    *out = (struct str){t->source, t->len};
+    return 0;
 }
 
 static enum extract_outcome extract(struct attempt *a,
@@ -379,7 +364,8 @@ static int attempt_code(struct attempt *a)
 {
     struct search *s = a->s;
     struct ledger_answer reply;
-    struct buf code, feedback, parent;
+    struct str parent = STR_LIT("");
+    struct buf code, feedback;
     struct err e = ERR_INIT;
     enum extract_outcome got;
 
@@ -388,11 +374,9 @@ static int attempt_code(struct attempt *a)
         return -1;
     buf_init(&code, BUF_UNLIMITED);
     buf_init(&feedback, BUF_UNLIMITED);
-    buf_init(&parent, BUF_UNLIMITED);
     if (s->method->evolves && s->opt.diff)
         parent_code(a, &parent, &e);
-    got = extract(a, &reply, (struct str){buf_str(&parent), parent.len}, &code,
-                  &feedback);
+    got = extract(a, &reply, parent, &code, &feedback);
     if (got == EXTRACT_CODE)
         take_code(a, &code);
     else
@@ -401,49 +385,25 @@ static int attempt_code(struct attempt *a)
             NULL, (struct str){buf_str(&feedback), feedback.len});
     buf_release(&code);
     buf_release(&feedback);
-    buf_release(&parent);
     return e.kind == ERR_NONE ? 0 : attempt_broken(a, &e);
 }
 
 /* ---- the verdict ---- */
 
-/* A record that the store has. */
-static int read_record(struct attempt *a, const char *blob)
-{
-    struct err e = ERR_INIT;
-    struct buf text;
-
-    buf_init(&text, BUF_UNLIMITED);
-    if (store_read_blob(a->s->part.store, blob, &text, &e) == 0)
-        a->record = jsn_parse("record", buf_str(&text), text.len, &e);
-    buf_release(&text);
-    return a->record ? 0 : attempt_broken(a, &e);
-}
-
-/* Takes a verdict that is known: one that a crash left without its attempt, or that
- * of an earlier attempt with the same code. */
-/* Measured times are stored apart from the record: see take_times(). */
-static void give_times(json_t *record, const char *times)
-{
-    json_t *v = times[0] ? json_loads(times, 0, NULL) : NULL;
-
-    if (v)
-        json_object_update(record, v);
-    json_decref(v);
-}
-
+/* What the store has, or an earlier attempt with this code. */
 static int known_verdict(struct attempt *a)
 {
-    const struct kept_verdict *k =
+    const struct row_verdict *k =
         resume_verdict(a->s->resume, a->state, a->number);
+    struct store *s = a->s->part.store;
+    struct err e = ERR_INIT;
 
-    if (k && read_record(a, k->record) < 0)
-        return -1;
     if (k)
-        give_times(a->record, k->times);
+        a->record = store_record(s, k->record, k->times, &e);
     else if (a->same_as)
-        return read_record(a, a->state->finished[a->same_as - 1].record);
-    return 0;
+        a->record = store_record(s, a->state->finished[a->same_as - 1].record,
+                                 NULL, &e);
+    return e.kind == ERR_NONE ? 0 : attempt_broken(a, &e);
 }
 
 /* Asks the verifier once. A record that says "infra" is none. */

@@ -1,4 +1,12 @@
-/* entries.c: solved kernels join the archive. */
+/* entries.c: solved kernels join the archive.
+ *
+ * Which entry stands where is part of what a run is: prompts name entries by what they
+ * say, and the choice of examples goes by the order in which they joined. In strict
+ * order kernels therefore join only at barriers, in the order of the round, however the
+ * verdicts came; and after a crash the stored entries first, under the versions that
+ * they had. Without the second rule a task that was set aside then, and is solved now,
+ * would take the place of another, and attempts that are stored would have been shown
+ * what is not there. */
 #include "search/resume.h"
 
 #include "base/mem.h"
@@ -29,34 +37,6 @@ static void give_now(struct search *s, const struct task_state *t)
         entries_give(s, t);
 }
 
-static int read_example(struct search *s, const struct finished *p,
-                        struct buf *plan, struct buf *code, struct err *e)
-{
-    if (p->plan[0] && store_read_blob(s->part.store, p->plan, plan, e) < 0)
-        return -1;
-    return store_read_blob(s->part.store, p->code, code, e);
-}
-
-/* What was verified is kept with the entry. */
-static int keep_ported(struct search *s, const struct finished *p,
-                       struct row_entry *row, char hash[HASH_HEX],
-                       struct err *e)
-{
-    struct buf text, why;
-    int rc;
-
-    buf_init(&text, BUF_UNLIMITED);
-    buf_init(&why, BUF_UNLIMITED);
-    rc = archive_ported(s->part.store, p->record, &text, &why, e);
-    if (rc == 0 && text.len) {
-        store_blob(s->part.store, (struct str){buf_str(&text), text.len}, hash);
-        row->ported = hash;
-    }
-    buf_release(&text);
-    buf_release(&why);
-    return rc;
-}
-
 static void entries_join(struct search *s, struct task_state *t,
                          int64_t version)
 {
@@ -78,27 +58,29 @@ static void entries_join(struct search *s, struct task_state *t,
                             .plan = p->plan[0] ? p->plan : NULL,
                             .solution = p->code,
                             .evidence = evidences[EVIDENCE_ARCHIVE].name};
+    struct store *st = s->part.store;
+    struct archive_ported own;
     char ported[HASH_HEX];
-    struct buf plan, code;
+    struct arena texts;
     struct err e = ERR_INIT;
 
-    buf_init(&plan, BUF_UNLIMITED);
-    buf_init(&code, BUF_UNLIMITED);
-    if (read_example(s, p, &plan, &code, &e) < 0 ||
-        keep_ported(s, p, &row, ported, &e) < 0) {
+    arena_init(&texts);
+    if (store_text(st, p->plan, &texts, &x.plan, &e) < 0 ||
+        store_text(st, p->code, &texts, &x.solution, &e) < 0 ||
+        archive_ported(st, p->record, &texts, &own, &e) < 0) {
         state_fail(s, &e);
     } else {
-        if (p->plan[0])
-            x.plan = (struct str){buf_str(&plan), plan.len};
-        x.solution = (struct str){buf_str(&code), code.len};
+        if (own.text.n) { /* what was verified is kept with the entry */
+            store_blob(st, own.text, ported);
+            row.ported = ported;
+        }
         row.entry = t->entry = archive_join(s->archive, &x, version);
-        store_blob_as(s->part.store, x.problem, t->source);
-        store_entry(s->part.store, &row);
+        store_blob_as(st, x.problem, t->source);
+        store_entry(st, &row);
         t->joined = true;
         give_now(s, t);
     }
-    buf_release(&plan);
-    buf_release(&code);
+    arena_release(&texts);
 }
 
 /* ---- from outside ---- */
@@ -167,14 +149,16 @@ size_t entries_add_news(struct search *s, int64_t shared_version,
  * of them cannot join yet. */
 static bool join_known(struct search *s)
 {
-    const struct kept_entry *k;
+    const struct row_entry *k;
     struct err e = ERR_INIT;
 
     while (!s->finished && (k = resume_entry(s->resume))) {
-        if (k->shared ? k->round > (int64_t)s->round.number + 1
-                      : !s->task[k->task].join_at)
+        bool shared = resume_is_shared(k);
+
+        if (shared ? resume_round(s->resume, k) > (int64_t)s->round.number + 1
+                   : !s->task[k->task].join_at)
             return false;
-        if (!k->shared)
+        if (!shared)
             entries_join(s, &s->task[k->task], k->version);
         else if (resume_join_shared(s, k, &e) < 0)
             state_fail(s, &e);

@@ -1,7 +1,14 @@
-/* resume.c: the rows of a run, brought back. */
+/* resume.c: the rows of a run, brought back.
+ *
+ * A run that continues makes the same decisions again, and takes from here what came of
+ * them: it cannot be told by a row alone what the search would do next, since that
+ * depends on all that stood in the archive when a prompt was made. So entries do not
+ * simply join: each waits for the barrier that it joined at, and the versions that
+ * attempts have seen are kept. A verdict that a crash cut off from its attempt is used,
+ * and not judged again: another judgement could differ, and an attempt that has been
+ * seen by a reviewer would be paid for twice. */
 #include "search/resume.h"
 
-#include "base/map.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -10,18 +17,17 @@
 struct kept_attempts {
     struct finished *finished;
     size_t len, cap;
+    struct row_verdict *loose; /* without its attempt, or NULL */
 };
 
 struct resume {
     struct search *s;
-    struct err *e; /* while loading */
+    struct arena memory;
     size_t tasks;
     struct kept_attempts *attempts; /* by task */
-    struct map verdicts;            /* "task/attempt": struct kept_verdict */
-    struct kept_entry *entry;       /* in their order */
-    size_t entry_len, entry_cap, entry_next;
-    struct row_look *look; /* in their order */
-    size_t look_len, look_cap;
+    struct row_entry *entry;        /* own and shared ones, in their order */
+    size_t entry_len, entry_next;
+    struct store_list look; /* in their order */
     int64_t seen_version;
 };
 
@@ -31,16 +37,10 @@ void resume_free(struct resume *r)
         return;
     for (size_t i = 0; i < r->s->task_len; i++)
         free(r->attempts[i].finished);
-    for (size_t i = 0; i < r->verdicts.len; i++)
-        free(r->verdicts.items[i].value);
-    map_release(&r->verdicts);
     free(r->attempts);
-    for (size_t i = 0; i < r->entry_len; i++) {
-        free(r->entry[i].name);
-        free(r->entry[i].evidence);
-    }
     free(r->entry);
-    free(r->look);
+    free(r->look.row);
+    arena_release(&r->memory);
     free(r);
 }
 
@@ -53,16 +53,15 @@ const struct finished *resume_finished(const struct resume *r,
     return number <= k->len ? &k->finished[number - 1] : NULL;
 }
 
-const struct kept_verdict *
-resume_verdict(const struct resume *r, const struct task_state *t, int number)
+const struct row_verdict *resume_verdict(const struct resume *r,
+                                         const struct task_state *t, int number)
 {
-    char key[64];
+    const struct row_verdict *loose = r->attempts[t->ord].loose;
 
-    snprintf(key, sizeof(key), "%lld/%d", (long long)t->ord, number);
-    return map_get(&r->verdicts, str_of(key));
+    return loose && loose->attempt == number ? loose : NULL;
 }
 
-const struct kept_entry *resume_entry(const struct resume *r)
+const struct row_entry *resume_entry(const struct resume *r)
 {
     return r->entry_next < r->entry_len ? &r->entry[r->entry_next] : NULL;
 }
@@ -77,31 +76,31 @@ int64_t resume_seen_version(const struct resume *r)
     return r->seen_version;
 }
 
-static struct task_state *task_state_of(struct resume *r, int64_t ord)
+static struct task_state *resume_task(struct resume *r, int64_t ord,
+                                      struct err *e)
 {
-    if (ord < 0 || (size_t)ord >= r->s->task_len) {
-        err_set(r->e, ERR_INPUT,
-                "the run began with other tasks: a row belongs to task %lld, "
-                "but there are only %zu; put back the tasks that it began with",
-                (long long)ord + 1, r->s->task_len);
-        return NULL;
-    }
-    return &r->s->task[ord];
+    if (ord >= 0 && (size_t)ord < r->s->task_len)
+        return &r->s->task[ord];
+    err_set(e, ERR_INPUT,
+            "the run began with other tasks: a row belongs to task %lld, "
+            "but there are only %zu; put back the tasks that it began with",
+            (long long)ord + 1, r->s->task_len);
+    return NULL;
 }
 
 /* ---- tasks ---- */
 
-static int resume_on_task(const struct row_task *row, void *arg)
+static int read_task(struct resume *r, const struct row_task *row,
+                     struct err *e)
 {
-    struct resume *r = arg;
-    struct task_state *t = task_state_of(r, row->ord);
+    struct task_state *t = resume_task(r, row->ord, e);
 
     r->tasks++;
     if (!t)
         return -1;
     if (strcmp(t->task->id, row->id) != 0 ||
         strcmp(t->source, row->source) != 0)
-        return err_set(r->e, ERR_INPUT,
+        return err_set(e, ERR_INPUT,
                        "%s is not the task %s that the run began with; restore "
                        "the file, or start a new run",
                        t->task->path, row->id);
@@ -168,19 +167,19 @@ static int count_call(const struct row_call *row, void *arg)
 
 /* Tasks are stored before the first call. If the program ended in between, only
  * some of them are there. */
-static int begin_tasks(struct resume *r)
+static int begin_tasks(struct resume *r, struct err *e)
 {
     struct search *s = r->s;
     size_t calls = 0;
 
-    if (store_each_call(s->part.store, count_call, &calls, r->e) != 0)
+    if (store_each_call(s->part.store, count_call, &calls, e) != 0)
         return -1;
     if (calls || r->tasks > s->task_len)
-        return err_set(r->e, ERR_INPUT,
+        return err_set(e, ERR_INPUT,
                        "the run started with %zu tasks, but now there are %zu",
                        r->tasks, s->task_len);
     write_tasks(s, r->tasks);
-    return store_sync(s->part.store, r->e);
+    return store_sync(s->part.store, e);
 }
 
 /* ---- attempts and verdicts ---- */
@@ -190,10 +189,10 @@ static void copy_hash(char *to, const char *from)
     snprintf(to, HASH_HEX, "%s", from ? from : "");
 }
 
-static int on_attempt(const struct row_attempt *row, void *arg)
+static int read_attempt(struct resume *r, const struct row_attempt *row,
+                        struct err *e)
 {
-    struct resume *r = arg;
-    struct task_state *t = task_state_of(r, row->task);
+    struct task_state *t = resume_task(r, row->task, e);
     struct kept_attempts *k;
     struct finished *p;
 
@@ -201,7 +200,7 @@ static int on_attempt(const struct row_attempt *row, void *arg)
         return -1;
     k = &r->attempts[row->task];
     if ((size_t)row->attempt != k->len + 1)
-        return err_set(r->e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
+        return err_set(e, ERR_INPUT, "%s: attempt %lld follows attempt %zu",
                        t->task->id, (long long)row->attempt, k->len);
     if (row->archive_version > r->seen_version)
         r->seen_version = row->archive_version;
@@ -211,7 +210,7 @@ static int on_attempt(const struct row_attempt *row, void *arg)
                            .fitness = row->fitness,
                            .solved = row->solved};
     if (p->verdict >= VERDICTS)
-        return err_set(r->e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
+        return err_set(e, ERR_INPUT, "%s: unknown verdict %s", t->task->id,
                        row->verdict);
     copy_hash(p->plan, row->plan);
     copy_hash(p->code, row->code);
@@ -219,31 +218,24 @@ static int on_attempt(const struct row_attempt *row, void *arg)
     return 0;
 }
 
-static void keep_verdict(struct resume *r, const struct row_verdict *row)
+static int read_verdict(struct resume *r, const struct row_verdict *row,
+                        struct err *e)
 {
-    const char *times = row->times ? row->times : "";
-    struct kept_verdict *k = xmalloc(sizeof(*k) + strlen(times) + 1);
-    char key[64];
-
-    copy_hash(k->record, row->record);
-    memcpy(k->times, times, strlen(times) + 1);
-    snprintf(key, sizeof(key), "%lld/%lld", (long long)row->task,
-             (long long)row->attempt);
-    map_set(&r->verdicts, str_of(key), k);
-}
-
-static int on_verdict(const struct row_verdict *row, void *arg)
-{
-    struct resume *r = arg;
+    struct kept_attempts *k;
     struct finished *p;
 
-    if (!task_state_of(r, row->task))
+    if (!resume_task(r, row->task, e))
         return -1;
-    if ((size_t)row->attempt > r->attempts[row->task].len) {
-        keep_verdict(r, row);
+    k = &r->attempts[row->task];
+    if ((size_t)row->attempt > k->len) {
+        k->loose = arena_alloc(&r->memory, sizeof(*k->loose));
+        *k->loose = (struct row_verdict){
+            .attempt = row->attempt,
+            .record = arena_strdup(&r->memory, row->record ? row->record : ""),
+            .times = arena_strdup(&r->memory, row->times ? row->times : "")};
         return 0;
     }
-    p = &r->attempts[row->task].finished[row->attempt - 1];
+    p = &k->finished[row->attempt - 1];
     p->archivable = verdict_may_join(row->verdict, row->evidence);
     copy_hash(p->feedback, row->feedback);
     copy_hash(p->record, row->record);
@@ -252,78 +244,33 @@ static int on_verdict(const struct row_verdict *row, void *arg)
 
 /* ---- entries of the archive ---- */
 
-static int resume_on_look(const struct row_look *row, void *arg)
-{
-    struct resume *r = arg;
-
-    r->look = xgrow(r->look, &r->look_cap, r->look_len, sizeof(*r->look));
-    r->look[r->look_len++] = *row;
-    r->s->look_count = row->look;
-    return 0;
-}
-
 bool resume_looked(const struct resume *r, int64_t round)
 {
-    for (size_t i = 0; i < r->look_len; i++)
-        if (r->look[i].round == round)
+    const struct row_look *look = r->look.row;
+
+    for (size_t i = 0; i < r->look.len; i++)
+        if (look[i].round == round)
             return true;
     return false;
 }
 
 /* The look is stored after its entries, and before an attempt sees them. */
-static int64_t round_of(const struct resume *r, int64_t version)
+int64_t resume_round(const struct resume *r, const struct row_entry *x)
 {
-    for (size_t i = 0; i < r->look_len; i++)
-        if (r->look[i].version >= version)
-            return r->look[i].round;
+    const struct row_look *look = r->look.row;
+
+    for (size_t i = 0; i < r->look.len; i++)
+        if (look[i].version >= x->version)
+            return look[i].round;
     return 0;
 }
 
-static void keep_shared(const struct resume *r, const struct row_entry *row,
-                        struct kept_entry *k)
+bool resume_is_shared(const struct row_entry *x)
 {
-    k->shared = true;
-    k->round = round_of(r, row->version);
-    k->name = xstrdup(row->name);
-    k->evidence = row->evidence ? xstrdup(row->evidence) : NULL;
-    copy_hash(k->problem, row->problem);
-    copy_hash(k->plan, row->plan);
-    copy_hash(k->solution, row->solution);
+    return strcmp(x->origin, "shared") == 0;
 }
 
-/* In strict order, entries join again at the same barriers. */
-static int resume_on_entry(const struct row_entry *row, void *arg)
-{
-    struct resume *r = arg;
-    bool shared = strcmp(row->origin, "shared") == 0;
-    struct kept_entry *k;
-
-    if (!shared && strcmp(row->origin, "run") != 0)
-        return 0;
-    if (!shared && !task_state_of(r, row->task))
-        return -1;
-    r->entry = xgrow(r->entry, &r->entry_cap, r->entry_len, sizeof(*r->entry));
-    k = &r->entry[r->entry_len++];
-    *k = (struct kept_entry){.version = row->version};
-    if (shared)
-        keep_shared(r, row, k);
-    else
-        k->task = (size_t)row->task;
-    return 0;
-}
-
-static int read_blob(struct search *s, const char *blob, struct buf *b,
-                     struct str *out, struct err *e)
-{
-    if (!blob || !blob[0])
-        return 0;
-    if (store_read_blob(s->part.store, blob, b, e) < 0)
-        return -1;
-    *out = (struct str){buf_str(b), b->len};
-    return 0;
-}
-
-static int join_texts(struct search *s, const struct kept_entry *k,
+static int join_texts(struct search *s, const struct row_entry *k,
                       struct search_example *x, struct err *e)
 {
     struct task *t = task_from(k->name, x->problem, e);
@@ -342,108 +289,134 @@ static int join_texts(struct search *s, const struct kept_entry *k,
     return 0;
 }
 
-int resume_join_shared(struct search *s, const struct kept_entry *k,
+int resume_join_shared(struct search *s, const struct row_entry *k,
                        struct err *e)
 {
     struct search_example x = {
         .origin = "shared", .name = k->name, .evidence = k->evidence};
-    struct buf problem, plan, code;
+    struct store *st = s->part.store;
+    struct arena texts;
     int rc = -1;
 
     if (!s->part.shared || !s->part.shared->embed)
         return err_set(e, ERR_INPUT,
                        "the run has entries of a shared archive; continue it "
                        "with the --archive that it began with");
-    buf_init(&problem, BUF_UNLIMITED);
-    buf_init(&plan, BUF_UNLIMITED);
-    buf_init(&code, BUF_UNLIMITED);
-    if (read_blob(s, k->problem, &problem, &x.problem, e) == 0 &&
-        read_blob(s, k->plan, &plan, &x.plan, e) == 0 &&
-        read_blob(s, k->solution, &code, &x.solution, e) == 0)
+    arena_init(&texts);
+    if (store_text(st, k->problem, &texts, &x.problem, e) == 0 &&
+        store_text(st, k->plan, &texts, &x.plan, e) == 0 &&
+        store_text(st, k->solution, &texts, &x.solution, e) == 0)
         rc = join_texts(s, k, &x, e);
-    buf_release(&problem);
-    buf_release(&plan);
-    buf_release(&code);
+    arena_release(&texts);
     return rc;
 }
 
-static int join_eager_shared(struct resume *r, const struct row_entry *row)
+/* Eager order: the task's kernel joins as it had. */
+static int join_own(struct search *s, const struct row_entry *k, struct err *e)
 {
-    struct kept_entry k = {.version = row->version};
-    int rc;
-
-    keep_shared(r, row, &k);
-    rc = resume_join_shared(r->s, &k, r->e);
-    free(k.name);
-    free(k.evidence);
-    return rc;
-}
-
-static int on_eager_entry(const struct row_entry *row, void *arg)
-{
-    struct resume *r = arg;
-    struct task_state *t;
+    struct task_state *t = &s->task[k->task];
     struct search_example x = {.origin = "run",
-                               .evidence = evidences[EVIDENCE_ARCHIVE].name};
-    struct buf plan, code;
+                               .evidence = evidences[EVIDENCE_ARCHIVE].name,
+                               .name = t->task->id,
+                               .task_hash = t->task->hash,
+                               .problem = {t->task->source, t->task->len},
+                               .vector = t->vector,
+                               .ops = t->task->ops};
+    struct arena texts;
     int rc = -1;
 
-    if (strcmp(row->origin, "shared") == 0)
-        return join_eager_shared(r, row);
-    if (strcmp(row->origin, "run") != 0)
-        return 0;
-    t = task_state_of(r, row->task);
-    if (!t)
-        return -1;
-    buf_init(&plan, BUF_UNLIMITED);
-    buf_init(&code, BUF_UNLIMITED);
-    if (read_blob(r->s, row->plan, &plan, &x.plan, r->e) == 0 &&
-        read_blob(r->s, row->solution, &code, &x.solution, r->e) == 0) {
-        x.name = t->task->id;
-        x.task_hash = t->task->hash;
-        x.problem = (struct str){t->task->source, t->task->len};
-        x.vector = t->vector;
-        x.ops = t->task->ops;
-        t->entry = archive_join(r->s->archive, &x, row->version);
+    arena_init(&texts);
+    if (store_text(s->part.store, k->plan, &texts, &x.plan, e) == 0 &&
+        store_text(s->part.store, k->solution, &texts, &x.solution, e) == 0) {
+        t->entry = archive_join(s->archive, &x, k->version);
         t->joined = true;
         rc = 0;
     }
-    buf_release(&plan);
-    buf_release(&code);
+    arena_release(&texts);
     return rc;
+}
+
+/* In strict order, entries join again at the same barriers; in eager order, all of
+ * them now. */
+static int read_entries(struct resume *r, struct err *e)
+{
+    struct store_list l = {0};
+    struct row_entry *x;
+
+    if (store_list(r->s->part.store, STORE_ENTRIES, STORE_ALL, &l, &r->memory,
+                   e) < 0)
+        return -1;
+    r->entry = x = l.row;
+    for (size_t i = 0; i < l.len; i++)
+        if (resume_is_shared(&x[i]) || strcmp(x[i].origin, "run") == 0)
+            x[r->entry_len++] = x[i];
+    for (size_t i = 0; i < r->entry_len; i++) {
+        bool shared = resume_is_shared(&x[i]);
+
+        if (!shared && !resume_task(r, x[i].task, e))
+            return -1;
+        if (r->s->eager && (shared ? resume_join_shared(r->s, &x[i], e)
+                                   : join_own(r->s, &x[i], e)) < 0)
+            return -1;
+    }
+    if (r->s->eager)
+        r->entry_next = r->entry_len;
+    return 0;
 }
 
 /* ---- all of it ---- */
 
-static int resume_read(struct resume *r)
+static int read_finished(struct resume *r, struct arena *rows, struct err *e)
+{
+    struct store_list attempt = {0}, verdict = {0};
+    struct store *st = r->s->part.store;
+    int rc = store_list(st, STORE_ATTEMPTS, STORE_ALL, &attempt, rows, e);
+
+    for (size_t i = 0; rc == 0 && i < attempt.len; i++)
+        rc = read_attempt(r, (const struct row_attempt *)attempt.row + i, e);
+    if (rc == 0)
+        rc = store_list(st, STORE_VERDICTS, STORE_ALL, &verdict, rows, e);
+    for (size_t i = 0; rc == 0 && i < verdict.len; i++)
+        rc = read_verdict(r, (const struct row_verdict *)verdict.row + i, e);
+    free(attempt.row);
+    free(verdict.row);
+    return rc;
+}
+
+static int resume_read_rows(struct resume *r, struct arena *rows, struct err *e)
 {
     struct store *st = r->s->part.store;
-    struct err *e = r->e;
+    struct store_list task = {0};
+    int rc = store_list(st, STORE_TASKS, STORE_ALL, &task, rows, e);
 
-    if (store_each_task(st, resume_on_task, r, e) != 0)
+    for (size_t i = 0; rc == 0 && i < task.len; i++)
+        rc = read_task(r, (const struct row_task *)task.row + i, e);
+    free(task.row);
+    if (rc < 0)
         return -1;
     if (r->tasks != r->s->task_len)
-        return begin_tasks(r);
-    if (store_each_attempt(st, on_attempt, r, e) != 0 ||
-        store_each_verdict(st, on_verdict, r, e) != 0 ||
-        store_each_look(st, resume_on_look, r, e) != 0 ||
-        store_each_entry(st, r->s->eager ? on_eager_entry : resume_on_entry, r,
-                         e) != 0)
+        return begin_tasks(r, e);
+    if (read_finished(r, rows, e) < 0 ||
+        store_list(st, STORE_LOOKS, STORE_ALL, &r->look, &r->memory, e) < 0)
         return -1;
-    return 0;
+    r->s->look_count =
+        r->look.len ? ((struct row_look *)r->look.row)[r->look.len - 1].look
+                    : r->s->look_count;
+    return read_entries(r, e);
 }
 
 struct resume *resume_load(struct search *s, struct err *e)
 {
     struct resume *r = xcalloc(1, sizeof(*r));
+    struct arena rows;
     int rc;
 
     r->s = s;
-    r->e = e;
     r->attempts = xcalloc(s->task_len + 1, sizeof(*r->attempts));
-    map_init(&r->verdicts);
-    rc = resume_read(r);
-    r->e = NULL;
+    arena_init(&r->memory);
+    arena_init(&rows);
+    rc = resume_read_rows(r, &rows, e);
+    arena_release(&rows);
     if (rc == 0)
         return r;
     resume_free(r);

@@ -7,23 +7,6 @@
 
 #include "search/state.h"
 
-/* A stored verdict without its attempt. */
-struct kept_verdict {
-    char record[HASH_HEX];
-    char times[]; /* JSON, or "" */
-};
-
-/* An entry that has joined the archive while the run was going on: its own, or
- * one from the shared archive. */
-struct kept_entry {
-    size_t task;
-    int64_t version;
-    bool shared;   /* only then are the fields below set */
-    int64_t round; /* it joined before this round; 0: no attempt has seen it */
-    char *name, *evidence;
-    char problem[HASH_HEX], plan[HASH_HEX] /* or "" */, solution[HASH_HEX];
-};
-
 /* Reads all of it. If tasks are missing in the store and no call was made for a
  * task, the run had not begun: they are written. After a call it is an error.
  * Entries that have left join again, since decisions of the run saw them; the
@@ -37,17 +20,20 @@ void resume_free(struct resume *r); /* may be NULL */
 const struct finished *resume_finished(const struct resume *r,
                                        const struct task_state *t,
                                        size_t number);
-const struct kept_verdict *
+const struct row_verdict *
 resume_verdict(const struct resume *r, const struct task_state *t, int number);
 
-/* Strict order: the next stored entry that has not joined again; NULL: all
- * have. */
-const struct kept_entry *resume_entry(const struct resume *r);
+/* Strict order: the next stored entry of the run's own or of the shared archive that has
+ * not joined again; NULL: all have. */
+const struct row_entry *resume_entry(const struct resume *r);
 void resume_entry_joined(struct resume *r);
+bool resume_is_shared(const struct row_entry *x);
+/* A shared entry joined before this round; 0: no attempt has seen it. */
+int64_t resume_round(const struct resume *r, const struct row_entry *x);
 /* Whether the shared archive was looked at before this round. */
 bool resume_looked(const struct resume *r, int64_t round);
 /* An entry of the shared archive joins again, with the texts of the store. */
-int resume_join_shared(struct search *s, const struct kept_entry *k,
+int resume_join_shared(struct search *s, const struct row_entry *k,
                        struct err *e);
 /* The newest version of the archive that a stored attempt has seen. */
 int64_t resume_seen_version(const struct resume *r);

@@ -204,21 +204,16 @@ static int read_kernel(const struct last_reading *g, struct arena *memory,
                                      .source = {t->task->source, t->task->len},
                                      .attempt = t->join_at,
                                      .asked = asked};
-    struct buf code;
-    int rc;
 
-    buf_init(&code, BUF_UNLIMITED);
-    rc = store_read_blob(s->part.store, t->finished[t->join_at - 1].code, &code,
-                         e);
-    if (rc == 0) {
-        kernel.code = (struct str){buf_str(&code), code.len};
-        ledger_hash(asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
-        reviewer_read(s->reviewer, &kernel, memory, out);
-        if (out->end == REVIEWER_BROKEN)
-            *e = *out->err;
-    }
-    buf_release(&code);
-    return rc == 0 && out->end != REVIEWER_BROKEN ? 0 : -1;
+    if (store_text(s->part.store, t->finished[t->join_at - 1].code, memory,
+                   &kernel.code, e) < 0)
+        return -1;
+    ledger_hash(asked, "%s\n%s\n%d", t->task->id, t->source, t->join_at);
+    reviewer_read(s->reviewer, &kernel, memory, out);
+    if (out->end != REVIEWER_BROKEN)
+        return 0;
+    *e = *out->err;
+    return -1;
 }
 
 static void read_last(void *arg)

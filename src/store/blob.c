@@ -103,3 +103,40 @@ int store_read_blob(struct store *s, const char *hash, struct buf *out,
     sqlite3_reset(*q);
     return rc;
 }
+
+int store_text(struct store *s, const char *hash, struct arena *a,
+               struct str *out, struct err *e)
+{
+    struct buf b;
+    int rc;
+
+    if (!hash || !hash[0])
+        return 0;
+    buf_init(&b, BUF_UNLIMITED);
+    rc = store_read_blob(s, hash, &b, e);
+    if (rc == 0) {
+        char *copy = arena_alloc_raw(a, b.len + 1); /* it may have NULs */
+
+        memcpy(copy, buf_str(&b), b.len + 1);
+        *out = (struct str){copy, b.len};
+    }
+    buf_release(&b);
+    return rc;
+}
+
+json_t *store_record(struct store *s, const char *hash, const char *times,
+                     struct err *e)
+{
+    json_t *record = NULL, *measured;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (store_read_blob(s, hash, &b, e) == 0)
+        record = jsn_parse("a stored record", buf_str(&b), b.len, e);
+    buf_release(&b);
+    measured = record && times ? json_loads(times, 0, NULL) : NULL;
+    if (measured)
+        json_object_update(record, measured);
+    json_decref(measured);
+    return record;
+}

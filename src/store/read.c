@@ -175,6 +175,7 @@ static const struct {
     [STORE_VERDICTS] = {&store_verdict_read, "task ="},
     [STORE_ENTRIES] = {&store_entry_read, "entry ="},
     [STORE_RECHECKS] = {&store_tables[TABLE_RECHECK], "pass ="},
+    [STORE_LOOKS] = {&store_tables[TABLE_LOOK], "look ="},
     [STORE_EVENTS] = {&store_tables[TABLE_EVENT], "seq >"},
     [STORE_CHANGES] = {&store_change_read, "seq >"},
 };

@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "io/loop.h"
 
@@ -60,6 +61,14 @@ void store_blob(struct store *s, struct str text, char hash[HASH_HEX]);
 void store_blob_as(struct store *s, struct str text, const char *hash);
 int store_read_blob(struct store *s, const char *hash, struct buf *out,
                     struct err *e);
+
+/* The same, copied to `a`. Without a hash (NULL or "") `out` stays as it is. */
+int store_text(struct store *s, const char *hash, struct arena *a,
+               struct str *out, struct err *e);
+/* A verdict's record, with its times (JSON; NULL or "": none) back in it. The caller
+ * owns the reference. */
+json_t *store_record(struct store *s, const char *hash, const char *times,
+                     struct err *e);
 
 /* ---- rows; strings may be NULL where a column may be empty ---- */
 
@@ -250,6 +259,7 @@ enum store_what {
     STORE_VERDICTS,
     STORE_ENTRIES,
     STORE_RECHECKS,
+    STORE_LOOKS,
     STORE_EVENTS,
     STORE_CHANGES,
     STORE_WHATS

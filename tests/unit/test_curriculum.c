@@ -1,7 +1,7 @@
 /* test_curriculum.c: decompositions as values and as folders. */
 #include "base/fs.h"
 #include "base/mem.h"
-#include "curriculum/merge.h"
+#include "curriculum/maker.h"
 #include "tap.h"
 
 #include <stdlib.h>

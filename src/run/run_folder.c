@@ -1,11 +1,11 @@
-/* folder.c: the folder of a run: its configuration, its database, its
+/* run_folder.c: the folder of a run: its configuration, its database, its
  * lock. */
 #include "base/conf.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"
-#include "run/run_int.h"
+#include "run/parts.h"
 #include "store/pg.h"
 
 #include <limits.h>

@@ -1,6 +1,7 @@
-/* run_int.h: a run put together; shared by the files behind run.h. */
-#ifndef RUN_RUN_INT_H
-#define RUN_RUN_INT_H
+/* parts.h: a run put together: what run.c, tasks.c, run_pieces.c, sharing.c and run_folder.c
+ * work on. Others see run.h. */
+#ifndef RUN_PARTS_H
+#define RUN_PARTS_H
 
 #include "base/arena.h"
 #include "base/home.h"
@@ -73,10 +74,6 @@ struct run {
     struct arena memory;
 };
 
-/* prepare.c: everything that can be wrong before anything is written. */
-int run_prepare(struct run *r, struct err *e);
-void run_unprepare(struct run *r);
-
 /* tasks.c: the tasks, from their files. */
 int run_tasks_load(struct run *r, struct err *e);
 /* The same for a run that is continued: what they were when it began. */
@@ -84,17 +81,18 @@ int run_tasks_recall(struct run *r, struct err *e);
 /* Stores what the table of tasks has no column for. */
 void run_tasks_keep(struct run *r);
 
-/* pieces.c: whether the options about pieces fit together. */
+/* run_pieces.c: whether the options about pieces fit together. */
 int run_pieces_check(const struct run_settings *s, struct err *e);
 /* After the tasks: adds the pieces of these folders, coarse levels first. */
 int run_pieces_load(struct run *r, const char *const *dir, size_t n,
                     struct err *e);
 /* Before the search stores them: what the table has no column for. */
 void run_pieces_keep(struct run *r);
-/* What the pieces in r->tasks, which were recalled, are. */
-int run_pieces_recall(struct run *r, struct err *e);
+/* What the pieces in r->tasks, which were recalled, are; `row` has all tasks and
+ * pieces. */
+int run_pieces_recall(struct run *r, const struct row_task *row, struct err *e);
 
-/* divide.c: divides the tasks for --curriculum, unless they were before, and
+/* Divides the tasks for --curriculum, unless they were before, and
  * adds the pieces. 1: stopped, or answers are missing. */
 int run_divide(struct run *r, struct err *e);
 
@@ -102,7 +100,7 @@ int run_divide(struct run *r, struct err *e);
 void run_tell(struct run *r, uint64_t done, const char *note);
 void run_begin_phase(struct run *r, const char *label, size_t total);
 
-/* examples.c: the examples that a run starts with, from the pack and
+/* The examples that a run starts with, from the pack and
  * --archive. */
 int run_examples_load(struct run *r, struct err *e);
 /* The same for a run that is continued: those that it started with, from its
@@ -112,7 +110,7 @@ int run_examples_recall(struct run *r, struct err *e);
 void run_examples_add(struct run *r, const struct kernel *k,
                       const char *origin); /* takes the kernel */
 
-/* share.c: finds the shared archive among the archives of --archive. */
+/* sharing.c: finds the shared archive among the archives of --archive. */
 int run_share_find(struct run *r, struct err *e);
 /* Adds its kernels to the examples that the run starts with. */
 int run_share_load(struct run *r, struct err *e);
@@ -126,12 +124,12 @@ int run_share_begin(struct run *r, struct err *e);
 int run_share_finish(struct run *r, struct err *e);
 void run_share_close(struct run *r);
 
-/* vectors.c: opens the endpoint of --embeddings, before anything is written. */
+/* Opens the endpoint of --embeddings, before anything is written. */
 int run_vectors_open(struct run *r, struct err *e);
 /* Makes the vectors of tasks and examples: an enum vectors_end, or -1. */
 int run_vectors(struct run *r, struct run_result *out, struct err *e);
 
-/* folder.c: the run's folder: made, or opened. */
+/* run_folder.c: the run's folder: made, or opened. */
 int run_folder_open(struct run *r, struct err *e);
 /* Writes the run.ini of a run that is continued, once its new options are known
  * to work. */

@@ -1,14 +1,18 @@
-/* pieces.c: the pieces that the tasks of a run were divided into: from folders
+/* run_pieces.c: the pieces that the tasks of a run were divided into: from folders
  * that `decompose` has made when it begins, from its store when it is
  * continued. They follow the tasks in the run's collection. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "curriculum/curriculum.h"
-#include "run/run_int.h"
+#include "curriculum/maker.h"
+#include "pack/precision.h"
+#include "run/parts.h"
 #include "search/method.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +92,7 @@ static bool is_wanted(const struct run *r, const struct piece *p)
     return false;
 }
 
-static void add_parent(struct found *x, size_t task)
+static void piece_parent(struct found *x, size_t task)
 {
     for (size_t i = 0; i < x->piece.parent_count; i++)
         if (x->parents[i] == task)
@@ -97,14 +101,14 @@ static void add_parent(struct found *x, size_t task)
 }
 
 /* The tasks of this run that it is a piece of. */
-static void add_parents(const struct run *r, struct found *x,
-                        const struct piece *p)
+static void piece_parents(const struct run *r, struct found *x,
+                          const struct piece *p)
 {
     for (size_t i = 0; i < p->nparents; i++) {
         size_t task = task_number(r, p->parents[i].problem);
 
         if (task < r->originals)
-            add_parent(x, task);
+            piece_parent(x, task);
     }
 }
 
@@ -153,7 +157,7 @@ static int take_piece(struct gathering *g, struct piece *p, struct err *e)
         g->found[g->len++] = x;
         map_set(&g->hash, str_of(x->task->hash), x);
     }
-    add_parents(r, x, p);
+    piece_parents(r, x, p);
     map_set(&g->id, str_of(id), x);
     return 0;
 }
@@ -183,20 +187,20 @@ static int check_problems(const struct run *r, const struct curriculum *c,
 
 /* ---- the order ---- */
 
-static int by_id(const void *a, const void *b)
+static int by_piece_id(const void *a, const void *b)
 {
     return strcmp((*(struct found *const *)a)->task->id,
                   (*(struct found *const *)b)->task->id);
 }
 
 /* As tasks are: by their ids and the seed. */
-static void put_in_order(struct gathering *g)
+static void order_pieces(struct gathering *g)
 {
     size_t *index = xreallocarray(NULL, g->len + 1, sizeof(*index));
     struct rng rng;
 
     if (g->len)
-        qsort(g->found, g->len, sizeof(struct found *), by_id);
+        qsort(g->found, g->len, sizeof(struct found *), by_piece_id);
     for (size_t i = 0; i < g->len; i++)
         index[i] = i;
     rng_init(&rng, "%lld/order/pieces", (long long)g->r->set->seed);
@@ -225,7 +229,7 @@ static void number_needs(struct gathering *g)
     }
 }
 
-static void add_all(struct gathering *g)
+static void add_pieces(struct gathering *g)
 {
     struct run *r = g->r;
 
@@ -245,7 +249,7 @@ static void add_all(struct gathering *g)
 
 /* Folders have no circles, and merging levels makes coarser pieces need no finer
  * ones: a depth is settled after as many rounds as there are pieces. */
-static void find_depths(struct run *r)
+static void piece_depths(struct run *r)
 {
     size_t n = r->tasks.len - r->originals;
     bool changed = true;
@@ -288,10 +292,10 @@ int run_pieces_load(struct run *r, const char *const *dir, size_t n,
         for (size_t i = 0; rc == 0 && i < n; i++)
             rc = take_level(&g, &c[i], piece_levels[level], e);
     if (rc == 0) {
-        put_in_order(&g);
+        order_pieces(&g);
         number_needs(&g);
-        add_all(&g);
-        find_depths(r);
+        add_pieces(&g);
+        piece_depths(r);
     }
     for (size_t i = 0; i < g.len; i++)
         task_free(g.found[i]->task);
@@ -342,38 +346,145 @@ static int numbers_of(struct run *r, const char *lines, const size_t **out,
     return 0;
 }
 
-struct recalling {
-    struct run *r;
-    struct err *e;
-};
-
-static int on_piece(const struct row_task *row, void *arg)
+int run_pieces_recall(struct run *r, const struct row_task *row, struct err *e)
 {
-    struct recalling *c = arg;
-    struct run *r = c->r;
-    struct search_piece *p;
+    size_t n = r->tasks.len - r->originals;
 
-    if (!row->kind)
+    if (n == 0)
         return 0;
-    p = &r->piece[(size_t)row->ord - r->originals];
-    *p = (struct search_piece){
-        .kind = arena_strdup(&r->memory, row->kind),
-        .level = arena_strdup(&r->memory, row->level ? row->level : ""),
-        .title = arena_strdup(&r->memory, row->title ? row->title : ""),
-        .depth = (size_t)row->depth};
-    p->fineness = (int)contract_word(p->level, piece_levels, PIECE_LEVELS);
-    if (numbers_of(r, row->needs, &p->needs, &p->need_count, c->e) < 0)
-        return -1;
-    return numbers_of(r, row->parents, &p->parents, &p->parent_count, c->e);
+    r->piece = arena_alloc(&r->memory, (n + 1) * sizeof(*r->piece));
+    for (size_t i = r->originals; i < r->tasks.len; i++) {
+        struct search_piece *p = &r->piece[i - r->originals];
+        const char *level = row[i].level, *title = row[i].title;
+
+        *p = (struct search_piece){
+            .kind = arena_strdup(&r->memory, row[i].kind),
+            .level = arena_strdup(&r->memory, level ? level : ""),
+            .title = arena_strdup(&r->memory, title ? title : ""),
+            .depth = (size_t)row[i].depth};
+        p->fineness = (int)contract_word(p->level, piece_levels, PIECE_LEVELS);
+        if (numbers_of(r, row[i].needs, &p->needs, &p->need_count, e) < 0 ||
+            numbers_of(r, row[i].parents, &p->parents, &p->parent_count, e) < 0)
+            return -1;
+    }
+    return 0;
 }
 
-int run_pieces_recall(struct run *r, struct err *e)
-{
-    struct recalling c = {r, e};
+/* ---- dividing ----
+ *
+ * When a run begins, into OUT/curriculum/LEVEL. A level that is there is complete, so a
+ * run that is continued divides nothing twice. */
 
-    if (r->tasks.len == r->originals)
+static void divide_step(const struct ask_progress *p, void *arg)
+{
+    run_tell(arg, p->done, NULL);
+}
+
+static void warn_of_whole(const struct curriculum *c, const char *level)
+{
+    for (size_t i = 0; i < c->nproblems; i++) {
+        const struct problem *p = &c->problem[i];
+        const json_t *findings = json_object_get(p->outline, "findings");
+
+        if (p->depth == 0)
+            log_warn("%s has no pieces (%s): %s", p->id, level,
+                     jsn_str(json_array_get(findings, 0), "detail"));
+    }
+}
+
+/* Under another name until it is complete. */
+static int keep_level(const struct curriculum *c, const char *dir,
+                      struct err *e)
+{
+    char *part = xasprintf("%s.part", dir);
+    int rc = 0;
+
+    fs_remove_tree(part);
+    if (fs_mkdirs(part, e) < 0 || curriculum_write(c, part, e) < 0)
+        rc = -1;
+    else if (rename(part, dir) < 0)
+        rc = err_sys(e, "%s: cannot be renamed to %s", part, dir);
+    free(part);
+    return rc;
+}
+
+static int deliver_level(const struct maker *m, const char *dir,
+                         const char *level, struct err *e)
+{
+    struct curriculum c;
+    int rc = maker_take(m, &c, e);
+
+    if (rc == 0 && c.len == 0)
+        rc = err_set(e, ERR_INPUT,
+                     "--curriculum %s: none of the tasks could be divided; "
+                     "'monkeys decompose' says why",
+                     level);
+    if (rc == 0) {
+        warn_of_whole(&c, level);
+        rc = keep_level(&c, dir, e);
+    }
+    curriculum_release(&c);
+    return rc;
+}
+
+/* Pieces do not depend on the run's precision: they are made in fp32. */
+static int divide_level(struct run *r, const char *dir, enum piece_level level,
+                        struct err *e)
+{
+    struct job_opts job = r->job;
+    struct maker_parts parts = {
+        .ask = {.loop = r->loop, .step = divide_step, .arg = r},
+        .verifier = r->verifier,
+        .job = &job};
+    enum ask_end end;
+    int rc;
+
+    job.precision = precision_names[PRECISION_FP32];
+    job.timing = false;
+    r->maker = maker_new(&parts, &r->tasks, level);
+    run_begin_phase(
+        r, arena_printf(&r->memory, "tasks divided (%s)", piece_levels[level]),
+        r->tasks.len);
+    end = maker_run(r->maker, e);
+    if (end == ASK_DONE)
+        rc = deliver_level(r->maker, dir, piece_levels[level], e);
+    else
+        rc = end == ASK_FAILED ? -1 : 1;
+    maker_free(r->maker);
+    r->maker = NULL;
+    return rc;
+}
+
+/* With --refine-after, finer levels are made as well. */
+static size_t last_level(const struct run_settings *s, size_t first)
+{
+    return s->refine_after ? PIECE_LEVELS - 1 : first;
+}
+
+int run_divide(struct run *r, struct err *e)
+{
+    const struct run_settings *s = r->set;
+    const char *dir[PIECE_LEVELS];
+    char *folder;
+    size_t n = 0, first;
+    int rc = 0;
+
+    if (!s->curriculum || r->complete)
         return 0;
-    r->piece = arena_alloc(&r->memory, (r->tasks.len - r->originals + 1) *
-                                           sizeof(*r->piece));
-    return store_each_task(r->store, on_piece, &c, e) == 0 ? 0 : -1;
+    first = contract_word(s->curriculum, piece_levels, PIECE_LEVELS);
+    folder = fs_join(s->out, RUN_CURRICULUM);
+    if (!r->resume && fs_is_dir(folder))
+        rc = err_set(e, ERR_INPUT,
+                     "%s exists already; remove it, or choose another --out",
+                     folder);
+    else
+        r->divided = true;
+    for (size_t i = first; rc == 0 && i <= last_level(s, first); i++) {
+        dir[n] = arena_printf(&r->memory, "%s/%s", folder, piece_levels[i]);
+        if (!fs_is_dir(dir[n]))
+            rc = divide_level(r, dir[n], (enum piece_level)i, e);
+        n++;
+    }
+    free(folder);
+    return rc ? rc : run_pieces_load(r, dir, n, e);
 }
