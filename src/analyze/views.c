@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "run/attempt_view.h"
 #include "run/summary.h"
-#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>

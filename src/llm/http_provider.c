@@ -360,7 +360,7 @@ static void endpoint_describe(const struct endpoint *p,
 
 /* ---- outcomes ---------------------------------------------------------------- */
 
-static enum send_outcome outcome_of_status(int status)
+enum send_outcome http_provider_outcome(int status)
 {
     if (status >= 200 && status < 300)
         return SEND_ANSWERED;
@@ -374,7 +374,8 @@ static enum send_outcome outcome_of_reply(const struct http_reply *r)
     if (r->outcome == HTTP_UNTRUSTED)
         return SEND_REFUSED;
     if (r->outcome == HTTP_ANSWERED || r->status >= 300)
-        return outcome_of_status(r->status); /* a refusal is one, cut or not */
+        return http_provider_outcome(
+            r->status); /* a refusal is one, cut or not */
     return r->sent ? SEND_LOST : SEND_RETRY;
 }
 
@@ -542,6 +543,15 @@ void answer_init(struct answer *a, size_t messages, size_t limit)
     buf_init(&a->model, HTTP_REPLY);
 }
 
+void answer_tell(const struct answer *a, struct send_result *out)
+{
+    out->text = (struct str){buf_str(&a->text), a->text.len};
+    out->thought = (struct str){buf_str(&a->thought), a->thought.len};
+    out->model = (struct str){buf_str(&a->model), a->model.len};
+    out->finish = a->finish;
+    out->usage = a->usage;
+}
+
 void answer_release(struct answer *a)
 {
     buf_release(&a->text);
@@ -638,13 +648,8 @@ static void http_send_on_done(struct http_call *c, struct http_reply *r,
     endpoint_judge(&http_of(s)->endpoint, c, r, &out, &text);
     http_send_settle(s, c, r, &out, &text);
     a = s->answer;
-    if (out.outcome == SEND_ANSWERED) {
-        out.text = (struct str){buf_str(&a.text), a.text.len};
-        out.thought = (struct str){buf_str(&a.thought), a.thought.len};
-        out.model = (struct str){buf_str(&a.model), a.model.len};
-        out.finish = a.finish;
-        out.usage = a.usage;
-    }
+    if (out.outcome == SEND_ANSWERED)
+        answer_tell(&a, &out);
     s->answer = (struct answer){0};
     http_send_release(s);
     send_end(&s->base, &out);

@@ -91,6 +91,8 @@ struct send *http_provider_send(struct provider *base,
                                 void *arg, struct err *e);
 void http_provider_cancel(struct send *s);
 
+/* What a status says of a request. */
+enum send_outcome http_provider_outcome(int status);
 /* The token limit of an answer; 0: none. */
 int64_t http_provider_limit(const struct http_provider *p,
                             const struct llm_request *r);
@@ -100,6 +102,8 @@ int64_t http_provider_limit(const struct http_provider *p,
 /* Of a request with so many messages, and a text of at most `limit` bytes. */
 void answer_init(struct answer *a, size_t messages, size_t limit);
 void answer_release(struct answer *a);
+/* Its texts, finish and usage; borrowed. */
+void answer_tell(const struct answer *a, struct send_result *out);
 /* Adds a JSON string and ignores other values. -1 past the limit. */
 int answer_add(struct buf *b, const json_t *text, struct err *e);
 /* A number of tokens; 0 when it is missing. */

@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tick.h"
-#include "llm/llm.h"
-#include "llm/provider.h"
+#include "llm/http_provider.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -481,54 +480,6 @@ static int64_t batch_count(const json_t *v)
     return n < 0 || n > 1000000000 ? 0 : (int64_t)n;
 }
 
-static void batch_read_usage(const json_t *body, struct llm_usage *u)
-{
-    const json_t *usage = json_object_get(body, "usage");
-
-    if (!json_is_object(usage)) {
-        u->estimated = true;
-        return;
-    }
-    u->input = batch_count(json_object_get(usage, "prompt_tokens"));
-    u->output = batch_count(json_object_get(usage, "completion_tokens"));
-    u->cached =
-        batch_count(batch_get(usage, "prompt_tokens_details", "cached_tokens"));
-    u->reasoning = batch_count(
-        batch_get(usage, "completion_tokens_details", "reasoning_tokens"));
-    if (u->cached > u->input)
-        u->cached = u->input;
-    if (u->reasoning > u->output)
-        u->reasoning = u->output;
-}
-
-static struct str batch_text(const json_t *v)
-{
-    return json_is_string(v)
-               ? (struct str){json_string_value(v), json_string_length(v)}
-               : STR_LIT("");
-}
-
-/* The first choice of a completion; false when there is none. */
-static bool batch_read_body(const json_t *body, struct send_result *r)
-{
-    const json_t *choice = json_array_get(json_object_get(body, "choices"), 0),
-                 *message = json_object_get(choice, "message");
-    struct str finish = batch_text(json_object_get(choice, "finish_reason"));
-
-    if (!json_is_object(message))
-        return false;
-    *r = (struct send_result){.outcome = SEND_ANSWERED, .error = ""};
-    r->text = batch_text(json_object_get(message, "content"));
-    r->thought = batch_text(json_object_get(message, "reasoning_content"));
-    r->model = batch_text(json_object_get(body, "model"));
-    if (str_eq(finish, "length"))
-        r->finish = LLM_LENGTH;
-    if (str_eq(finish, "content_filter"))
-        r->finish = LLM_FILTERED;
-    batch_read_usage(body, &r->usage);
-    return true;
-}
-
 /* What the provider said went wrong. */
 static const char *batch_error(const json_t *line)
 {
@@ -540,21 +491,17 @@ static const char *batch_error(const json_t *line)
     return said && *said ? said : "the result of the batch is an error";
 }
 
-/* A status that asking again cannot change. */
-static bool batch_is_final(int64_t status)
-{
-    return status >= 400 && status < 500 && status != 408 && status != 409 &&
-           status != 429;
-}
-
 static int batch_import_line(const char *dir, const json_t *line,
                              struct batch_imported *n, struct err *e)
 {
     const char *id = json_string_value(json_object_get(line, "custom_id"));
     int64_t status = batch_count(batch_get(line, "response", "status_code"));
-    struct send_result r = {.outcome = SEND_REFUSED};
+    struct send_result r = {.outcome = SEND_REFUSED, .error = ""};
+    struct answer a;
+    struct err bad = ERR_INIT;
     char *request;
     bool ours;
+    int rc = 0;
 
     if (!id)
         return err_set(e, ERR_INPUT,
@@ -570,19 +517,24 @@ static int batch_import_line(const char *dir, const json_t *line,
         n->known++;
         return 0;
     }
+    answer_init(&a, 1, HTTP_REPLY);
     if (status == 200 &&
-        batch_read_body(batch_get(line, "response", "body"), &r)) {
+        api_openai.read(&a, batch_get(line, "response", "body"), &bad) == 0) {
+        r.outcome = SEND_ANSWERED;
+        answer_tell(&a, &r);
         n->answered++;
-        return spool_put_answer(dir, id, &r, e);
-    }
-    if (batch_is_final(status)) {
+        rc = spool_put_answer(dir, id, &r, e);
+    } else if (status >= 400 &&
+               http_provider_outcome((int)status) == SEND_REFUSED) {
         r.error = batch_error(line);
         n->refused++;
-        return spool_put_answer(dir, id, &r, e);
+        rc = spool_put_answer(dir, id, &r, e);
+    } else {
+        n->again++;
+        spool_unclaim(dir, id);
     }
-    n->again++;
-    spool_unclaim(dir, id);
-    return 0;
+    answer_release(&a);
+    return rc;
 }
 
 int batch_import(const char *dir, const char *file, struct batch_imported *n,

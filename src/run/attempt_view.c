@@ -2,7 +2,6 @@
 #include "run/attempt_view.h"
 
 #include "base/udiff.h"
-#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include <math.h>

@@ -11,9 +11,9 @@
 #include "curriculum/maker.h"
 #include "run/parts.h"
 #include "search/method.h"
-#include "verify/gate.h"
 #include "verify/roster.h"
 #include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "store/lock.h"
-#include "verify/plausible.h"
 #include "verify/roster.h"
 #include "verify/verdict.h"
 

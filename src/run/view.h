@@ -158,7 +158,7 @@ const char *run_view_error(struct run_view *v, struct run_attempt *a,
 const char *run_view_failure(struct run_view *v, struct run_attempt *a,
                              struct err *e);
 /* Why the time of a kernel is hard to believe ("" when it is not, or was not
- * measured), kept; NULL with an error. See verify/plausible.h. */
+ * measured), kept; NULL with an error. See verify/verdict.h. */
 const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
                            struct err *e);
 /* The workers that connected to the run, as docs/PAGE.md says: {"at",

@@ -1,4 +1,11 @@
-/* check.c: forms of a source, rules over forms, findings in order. */
+/* check.c: forms of a source, rules over forms, findings in order.
+ *
+ * A candidate is refused here before anything runs, so a rule that is wrong costs a
+ * correct kernel, and one that never ends costs the run. Patterns therefore have
+ * limits on steps, memory and time, and one that exceeds them is told as a finding of
+ * its own, never as a pass; a source that cannot be read has that as its only finding,
+ * since rules on half a file would find half of what is there. Who computed a result
+ * is not decided here: text can be written to look like anything. */
 #include "verify/check.h"
 
 #include "base/arena.h"
@@ -65,8 +72,8 @@ void check_free(struct check *c)
     free(c);
 }
 
-static struct raw *add(struct check *c, const char *rule, size_t at,
-                       const char *message)
+static struct raw *check_add(struct check *c, const char *rule, size_t at,
+                             const char *message)
 {
     struct raw *r;
 
@@ -77,12 +84,13 @@ static struct raw *add(struct check *c, const char *rule, size_t at,
     return r;
 }
 
-static void add_whole(struct check *c, const char *rule, const char *message)
+static void check_add_whole(struct check *c, const char *rule,
+                            const char *message)
 {
-    add(c, rule, 0, message)->whole_file = true;
+    check_add(c, rule, 0, message)->whole_file = true;
 }
 
-static void make_form(struct check *c, enum form_kind kind)
+static void check_make_form(struct check *c, enum form_kind kind)
 {
     struct form *v = c->form;
 
@@ -100,12 +108,12 @@ static void make_form(struct check *c, enum form_kind kind)
     BUG("form %d", (int)kind);
 }
 
-static struct str form_text(struct check *c, enum form_kind kind)
+static struct str check_form(struct check *c, enum form_kind kind)
 {
     const struct form *v = &c->form[kind];
 
     if (!c->made[kind]) {
-        make_form(c, kind);
+        check_make_form(c, kind);
         c->made[kind] = true;
         /* Patterns are not safe on anything else. */
         if (str_utf8_check(v->data, v->len) != v->len)
@@ -116,7 +124,8 @@ static struct str form_text(struct check *c, enum form_kind kind)
 
 /* The offset in the source of a match in a form. A match behind the last byte
  * belongs to that byte. */
-static size_t source_at(const struct check *c, enum form_kind kind, size_t at)
+static size_t check_source_at(const struct check *c, enum form_kind kind,
+                              size_t at)
 {
     const struct form *v = &c->form[kind];
 
@@ -127,51 +136,52 @@ static size_t source_at(const struct check *c, enum form_kind kind, size_t at)
     return v->origin[at < v->len ? at : v->len - 1];
 }
 
-static void add_hits(struct check *c, const char *rule, enum form_kind form,
-                     enum check_severity severity)
+static void check_add_hits(struct check *c, const char *rule,
+                           enum form_kind form, enum check_severity severity)
 {
     for (size_t i = 0; i < c->hits.len; i++)
-        add(c, rule, source_at(c, form, c->hits.hit[i].at),
-            c->hits.hit[i].message)
+        check_add(c, rule, check_source_at(c, form, c->hits.hit[i].at),
+                  c->hits.hit[i].message)
             ->severity = severity;
 }
 
-static void add_limit(struct check *c, const struct rule *rule)
+static void check_add_limit(struct check *c, const struct rule *rule)
 {
     bool time = c->hits.end == RX_TIME;
 
-    add_whole(c, RULE_LIMIT_HIT,
-              arena_printf(&c->memory,
-                           "rule %s was given up: the solution takes too %s "
-                           "to search; write it more plainly",
-                           rule->id, time ? "long" : "many steps"));
+    check_add_whole(
+        c, RULE_LIMIT_HIT,
+        arena_printf(&c->memory,
+                     "rule %s was given up: the solution takes too %s "
+                     "to search; write it more plainly",
+                     rule->id, time ? "long" : "many steps"));
 }
 
 /* False when the time for this file is used up. */
-static bool try_rule(struct check *c, const struct rule *rule)
+static bool check_try(struct check *c, const struct rule *rule)
 {
-    struct str text = form_text(c, rule->form);
+    struct str text = check_form(c, rule->form);
 
     rule_apply(rule, c->rx, text, &c->memory, &c->hits);
     if (rule->kind != RULE_REQUIRE)
-        add_hits(c, rule->id, rule->form,
-                 rule->kind == RULE_WARN ? CHECK_WARNING : CHECK_ERROR);
+        check_add_hits(c, rule->id, rule->form,
+                       rule->kind == RULE_WARN ? CHECK_WARNING : CHECK_ERROR);
     if (c->hits.end == RX_LIMIT || c->hits.end == RX_TIME)
-        add_limit(c, rule);
+        check_add_limit(c, rule);
     else if (rule->kind == RULE_REQUIRE && c->hits.len == 0)
-        add_whole(c, rule->id, rule->message);
+        check_add_whole(c, rule->id, rule->message);
     return c->hits.end != RX_TIME;
 }
 
-static void try_rules(struct check *c)
+static void check_try_all(struct check *c)
 {
     rx_round(c->rx);
     for (size_t i = 0; i < c->set->len; i++)
-        if (!try_rule(c, &c->set->rule[i]))
+        if (!check_try(c, &c->set->rule[i]))
             return;
 }
 
-static int by_place(const void *pa, const void *pb)
+static int check_by_place(const void *pa, const void *pb)
 {
     const struct raw *a = pa, *b = pb;
 
@@ -183,7 +193,7 @@ static int by_place(const void *pa, const void *pb)
 }
 
 /* All of a token has one place, so two matches in it are the same finding. */
-static bool is_repeated(const struct raw *first, const struct raw *r)
+static bool check_is_repeated(const struct raw *first, const struct raw *r)
 {
     const struct raw *before = r - 1;
 
@@ -192,18 +202,18 @@ static bool is_repeated(const struct raw *first, const struct raw *r)
            strcmp(before->message, r->message) == 0;
 }
 
-static bool ends_line(char ch)
+static bool check_ends_line(char ch)
 {
     return ch == '\n' || ch == '\r';
 }
 
-static const char *excerpt_at(struct check *c, size_t at)
+static const char *check_excerpt(struct check *c, size_t at)
 {
     size_t start = at, end = at, bom = place_bom(c->src);
 
-    while (start > bom && !ends_line(c->src.p[start - 1]))
+    while (start > bom && !check_ends_line(c->src.p[start - 1]))
         start--;
-    while (end < c->src.n && !ends_line(c->src.p[end]))
+    while (end < c->src.n && !check_ends_line(c->src.p[end]))
         end++;
     buf_reset(&c->line);
     quote_add(&c->line, (struct str){c->src.p + start, end - start},
@@ -211,8 +221,8 @@ static const char *excerpt_at(struct check *c, size_t at)
     return arena_strndup(&c->memory, buf_str(&c->line), c->line.len);
 }
 
-static void add_finding(struct check *c, const struct raw *r,
-                        struct place *place, struct check_result *out)
+static void check_add_finding(struct check *c, const struct raw *r,
+                              struct place *place, struct check_result *out)
 {
     struct finding *f = &c->finding[out->len];
     const struct finding *before = out->len ? f - 1 : NULL;
@@ -222,8 +232,9 @@ static void add_finding(struct check *c, const struct raw *r,
         place_to(place, c->src, r->at);
         f->line = place->line;
         f->column = place->column;
-        f->excerpt = before && before->line == f->line ? before->excerpt
-                                                       : excerpt_at(c, r->at);
+        f->excerpt = before && before->line == f->line
+                         ? before->excerpt
+                         : check_excerpt(c, r->at);
     }
     out->len++;
     if (r->severity == CHECK_ERROR)
@@ -232,20 +243,20 @@ static void add_finding(struct check *c, const struct raw *r,
         out->warnings++;
 }
 
-static struct check_result finish(struct check *c)
+static struct check_result check_finish(struct check *c)
 {
     struct check_result out = {0};
     struct place place;
 
     if (c->len) {
-        qsort(c->raw, c->len, sizeof(*c->raw), by_place);
+        qsort(c->raw, c->len, sizeof(*c->raw), check_by_place);
         c->finding =
             xgrow(c->finding, &c->finding_cap, c->len - 1, sizeof(*c->finding));
     }
     place_init(&place, c->src);
     for (size_t i = 0; i < c->len; i++)
-        if (!is_repeated(c->raw, &c->raw[i]))
-            add_finding(c, &c->raw[i], &place, &out);
+        if (!check_is_repeated(c->raw, &c->raw[i]))
+            check_add_finding(c, &c->raw[i], &place, &out);
     out.finding = c->finding;
     out.accepted = out.errors == 0;
     return out;
@@ -263,8 +274,8 @@ struct check_result check_source(struct check *c, const struct ruleset *set,
     memset(c->made, 0, sizeof(c->made));
     py_lex(&c->tokens, c->src, &c->memory);
     if (problem->id)
-        add(c, problem->id, problem->at, problem->message);
+        check_add(c, problem->id, problem->at, problem->message);
     else
-        try_rules(c);
-    return finish(c);
+        check_try_all(c);
+    return check_finish(c);
 }

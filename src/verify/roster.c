@@ -35,17 +35,17 @@ struct roster *roster_new(const char *path)
     return r;
 }
 
-static void free_line(struct roster_line *l)
+static void roster_line_free(struct roster_line *l)
 {
     json_decref(l->tasks);
     free(l);
 }
 
-static void drop(struct roster *r, struct roster_line *l)
+static void roster_drop(struct roster *r, struct roster_line *l)
 {
     *(l->prev ? &l->prev->next : &r->first) = l->next;
     *(l->next ? &l->next->prev : &r->last) = l->prev;
-    free_line(l);
+    roster_line_free(l);
 }
 
 void roster_free(struct roster *r)
@@ -54,48 +54,48 @@ void roster_free(struct roster *r)
         return;
     for (struct roster_line *l = r->first, *next; l; l = next) {
         next = l->next;
-        free_line(l);
+        roster_line_free(l);
     }
     free(r->path);
     free(r);
 }
 
-static bool is_gone(const struct roster_line *l)
+static bool roster_is_gone(const struct roster_line *l)
 {
     return l->state > ROSTER_BUSY;
 }
 
 /* The oldest of too many that have gone. */
-static void forget(struct roster *r)
+static void roster_forget(struct roster *r)
 {
     struct roster_line *l, *oldest = NULL;
     size_t gone = 0;
 
     for (l = r->first; l; l = l->next) {
-        if (!is_gone(l))
+        if (!roster_is_gone(l))
             continue;
         oldest = oldest ? oldest : l;
         gone++;
     }
     if (gone > GONE_MAX)
-        drop(r, oldest);
+        roster_drop(r, oldest);
 }
 
-static struct roster_line *find(const struct roster *r, const char *name)
+static struct roster_line *roster_find(const struct roster *r, const char *name)
 {
     struct roster_line *l = r->first;
 
-    while (l && (!is_gone(l) || strcmp(l->name, name) != 0))
+    while (l && (!roster_is_gone(l) || strcmp(l->name, name) != 0))
         l = l->next;
     return l;
 }
 
 struct roster_line *roster_join(struct roster *r, const char *name)
 {
-    struct roster_line *l = find(r, name);
+    struct roster_line *l = roster_find(r, name);
 
     if (!l) {
-        forget(r);
+        roster_forget(r);
         l = xcalloc(1, sizeof(*l));
         snprintf(l->name, sizeof(l->name), "%s", name);
         l->state = ROSTER_STATES;
@@ -114,7 +114,7 @@ void roster_set(struct roster_line *l, enum roster_state state)
         return;
     l->state = state;
     l->since_us = date_now_us();
-    if (is_gone(l)) {
+    if (roster_is_gone(l)) {
         l->before += l->verdicts;
         l->verdicts = l->truths = 0;
         l->taken_bytes = 0;
@@ -125,7 +125,7 @@ void roster_set(struct roster_line *l, enum roster_state state)
 
 /* ---- the file ---- */
 
-static json_t *line_json(const struct roster_line *l)
+static json_t *roster_line_json(const struct roster_line *l)
 {
     const char *slash = strchr(l->name, '/');
     size_t host = slash ? (size_t)(slash - l->name) : strlen(l->name);
@@ -142,14 +142,14 @@ static json_t *line_json(const struct roster_line *l)
         "taken_bytes", (json_int_t)l->taken_bytes, "tasks", l->tasks);
 }
 
-static void write_file(struct roster *r)
+static void roster_write_file(struct roster *r)
 {
     json_t *list = json_array(), *all;
     struct err e = ERR_INIT;
     char *text;
 
     for (const struct roster_line *l = r->first; l; l = l->next)
-        json_array_append_new(list, line_json(l));
+        json_array_append_new(list, roster_line_json(l));
     all = json_pack("{s:I, s:o}", "at", (json_int_t)date_now_us(), "workers",
                     list);
     text = jsn_canonical(all);
@@ -167,7 +167,7 @@ void roster_write(struct roster *r)
 
     if (!r->path || !r->first || start_ns < r->next_ns)
         return;
-    write_file(r);
+    roster_write_file(r);
     rest_ns = SHARE * (tick_now_ns() - start_ns);
     r->next_ns = start_ns + (rest_ns > APART_NS ? rest_ns : APART_NS);
 }
@@ -175,10 +175,10 @@ void roster_write(struct roster *r)
 void roster_close(struct roster *r)
 {
     for (struct roster_line *l = r->first; l; l = l->next)
-        if (!is_gone(l))
+        if (!roster_is_gone(l))
             roster_set(l, ROSTER_LEFT);
     if (r->path && r->first)
-        write_file(r);
+        roster_write_file(r);
 }
 
 json_t *roster_read(const char *dir, struct err *e)

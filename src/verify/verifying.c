@@ -1,10 +1,16 @@
-/* verifying.c: devices and precisions, chosen the same way by all commands. */
+/* verifying.c: devices and precisions, chosen the same way by all commands; many
+ * questions at once; and the gate.
+ *
+ * A task that cannot be judged costs a run all its attempts and tells nothing: its
+ * reference may fail, give what is not finite, or not depend on its inputs, so that
+ * any candidate would fail or pass. So every task is tried before the first token. */
 #include "verify/verifying.h"
 
+#include "base/buf.h"
 #include "base/device_name.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
-#include "llm/ask_all.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -110,7 +116,7 @@ static int verifying_one(struct ask_all *all, size_t item, void *arg,
     return a->fn(a->g.verifier, item, a->arg, e);
 }
 
-static void on_stop(int signo, void *arg)
+static void verifying_on_stop(int signo, void *arg)
 {
     struct verifying_all *a = arg;
 
@@ -139,7 +145,7 @@ int verifying_all(const struct verifying_values *v, const struct home *home,
     int rc = verifying_open(&a.g, v, home, e);
 
     a.all.part = (struct ask_parts){.loop = a.g.loop, .most = VERIFIER_MOST};
-    if (rc == 0 && (loop_add_stops(a.g.loop, on_stop, &a, e) < 0 ||
+    if (rc == 0 && (loop_add_stops(a.g.loop, verifying_on_stop, &a, e) < 0 ||
                     ask_all(&a.all, count, verifying_one, &a, e) == ASK_FAILED))
         rc = -1;
     if (rc == 0 && !a.stopped)
@@ -151,7 +157,7 @@ int verifying_all(const struct verifying_values *v, const struct home *home,
 }
 
 /* What a pack stores decides; tf32 is a way to multiply fp32. */
-static bool has_precision(const struct pack *p, const char *name)
+static bool verifying_has_precision(const struct pack *p, const char *name)
 {
     return p->run.dtypes & 1u << precision_stored(precision_of(name));
 }
@@ -179,9 +185,71 @@ const char *verifying_precision(const struct verifying_values *v,
                 "--precision %s: the CPU supports only fp32 and tf32", want);
         return NULL;
     }
-    if (has_precision(p, want))
+    if (verifying_has_precision(p, want))
         return want;
     err_set(e, ERR_USAGE, "--precision %s: the pack %s does not support it",
             want, p->id);
     return NULL;
+}
+
+/* ---- the gate ---- */
+
+struct gate {
+    struct gate_opts *o;
+    struct verifier *verifier;
+    const struct collection *tasks;
+    char **why;
+    size_t answered, unchecked, unchecked_at;
+};
+
+static char *gate_reasons(const json_t *record)
+{
+    const json_t *list = json_object_get(record, "reasons");
+    struct buf b;
+    char *text;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        buf_printf(&b, "%s%s", i ? "; " : "",
+                   json_string_value(json_array_get(list, i)));
+    text = xstrdup(b.len ? buf_str(&b) : "no reason given");
+    buf_release(&b);
+    return text;
+}
+
+static int gate_task(struct ask_all *a, size_t item, void *arg, struct err *e)
+{
+    struct gate *g = arg;
+    struct verifier_answer d = {0};
+
+    (void)a;
+    if (verifier_check_task(g->verifier, g->tasks->task[item], g->o->job, &d,
+                            e) < 0)
+        return -1;
+    if (!d.record) {
+        g->why[item] = xasprintf("could not be checked: %s", d.why);
+        g->unchecked++;
+        g->unchecked_at = item;
+    } else if (!json_is_true(json_object_get(d.record, "usable"))) {
+        g->why[item] = gate_reasons(d.record);
+    }
+    g->answered++;
+    g->o->step(g->o->arg);
+    verifier_answer_release(&d);
+    return 0;
+}
+
+int gate_tasks(struct verifier *d, const struct collection *tasks,
+               struct gate_opts *o, char **why, struct err *e)
+{
+    struct gate g = {.o = o, .verifier = d, .tasks = tasks, .why = why};
+
+    o->ask.part =
+        (struct ask_parts){.loop = verifier_loop(d), .most = VERIFIER_MOST};
+    if (ask_all(&o->ask, tasks->len, gate_task, &g, e) == ASK_FAILED)
+        return -1;
+    if (g.unchecked && (g.unchecked == tasks->len || verifier_is_dead(d)))
+        return err_set(e, ERR_SYSTEM, "%s: %s",
+                       tasks->task[g.unchecked_at]->path, why[g.unchecked_at]);
+    return g.answered < tasks->len;
 }

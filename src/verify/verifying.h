@@ -5,7 +5,9 @@
 
 #include "base/home.h"
 #include "base/opt.h"
+#include "llm/ask_all.h"
 #include "pack/pack.h"
+#include "source/collection.h"
 #include "verify/job.h"
 #include "verify/verifier.h"
 
@@ -121,5 +123,24 @@ int verifying_all(const struct verifying_values *v, const struct home *home,
 /* The precision to use with a pack; NULL and an error if it is not possible. */
 const char *verifying_precision(const struct verifying_values *v,
                                 const struct pack *p, struct err *e);
+
+/* ---- which tasks of a collection can be judged, before a run spends a token on
+ * them ---- */
+
+/* How to check them, and what to call after each task. ask_all_stop(&ask) stops
+ * it. */
+struct gate_opts {
+    const struct job_opts *job;
+    void (*step)(void *arg);
+    void *arg;
+    struct ask_all ask; /* all zero at first */
+};
+
+/* Sets why[i] to the reason that task i cannot be judged, or could not be
+ * checked; the caller frees it. It stays NULL for a task that can be judged.
+ * Returns 0 when all are answered, 1 when answers are missing, -1 when none
+ * could be checked or the worker is dead. */
+int gate_tasks(struct verifier *d, const struct collection *tasks,
+               struct gate_opts *o, char **why, struct err *e);
 
 #endif

@@ -1,5 +1,4 @@
 /* test_verdict.c: what the tables of verdicts, stages and evidence promise. */
-#include "verify/plausible.h"
 #include "verify/verdict.h"
 
 #include "tap.h"

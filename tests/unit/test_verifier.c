@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "pack_fixture.h"
 #include "tap.h"
-#include "verify/gate.h"
 #include "verify/verdict.h"
+#include "verify/verifying.h"
 
 #include <stdlib.h>
 #include <string.h>
