@@ -14,54 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct cmd cmd_analyze, cmd_archive_add, cmd_archive_export,
-    cmd_archive_import, cmd_archive_list, cmd_archive_reverify,
-    cmd_archive_show, cmd_check, cmd_compare, cmd_decompose, cmd_decontaminate,
-    cmd_doctor, cmd_export_kernels, cmd_export_refine, cmd_export_sft,
-    cmd_guide_build, cmd_help, cmd_llm_batch_export, cmd_llm_batch_import,
-    cmd_llm_ping, cmd_pack_check, cmd_pack_list, cmd_pack_new, cmd_prompt,
-    cmd_report, cmd_resume, cmd_run, cmd_serve, cmd_show, cmd_status,
-    cmd_tasks_check, cmd_tasks_import, cmd_tasks_list, cmd_tokens, cmd_verify;
-
-/* In the order that help shows them. */
-const struct cmd *const cmd_list[] = {
-    &cmd_run,
-    &cmd_resume,
-    &cmd_status,
-    &cmd_show,
-    &cmd_report,
-    &cmd_serve,
-    &cmd_compare,
-    &cmd_analyze,
-    &cmd_archive_list,
-    &cmd_archive_show,
-    &cmd_archive_add,
-    &cmd_archive_export,
-    &cmd_archive_import,
-    &cmd_archive_reverify,
-    &cmd_check,
-    &cmd_verify,
-    &cmd_tasks_list,
-    &cmd_tasks_check,
-    &cmd_tasks_import,
-    &cmd_decompose,
-    &cmd_pack_list,
-    &cmd_pack_check,
-    &cmd_pack_new,
-    &cmd_guide_build,
-    &cmd_prompt,
-    &cmd_llm_ping,
-    &cmd_llm_batch_export,
-    &cmd_llm_batch_import,
-    &cmd_tokens,
-    &cmd_decontaminate,
-    &cmd_export_sft,
-    &cmd_export_refine,
-    &cmd_export_kernels,
-    &cmd_doctor,
-    &cmd_help,
-    NULL,
-};
+#define CMD_ENTRY(name) &cmd_##name,
+const struct cmd *const cmd_list[] = {COMMANDS(CMD_ENTRY) NULL};
 
 #define MAX_COMMANDS 64
 

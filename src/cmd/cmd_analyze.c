@@ -221,7 +221,6 @@ static const struct analyze_values analyze_defaults = {
 
 #define HELP_LINE(name, what) "\n  " #name " - " what
 
-extern const struct cmd cmd_analyze, cmd_compare;
 const struct cmd cmd_analyze = {
     "analyze",
     "DIR...",

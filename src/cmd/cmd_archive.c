@@ -182,8 +182,6 @@ static int archive_copy(struct cmd_call *call, struct err *e)
     return 0;
 }
 
-extern const struct cmd cmd_archive_list, cmd_archive_show, cmd_archive_export,
-    cmd_archive_import;
 const struct cmd cmd_archive_list = {
     "archive list",
     "DIR...",

@@ -217,7 +217,6 @@ static int add_run(struct cmd_call *call, struct err *e)
 
 static const struct add_values add_defaults = {.v = VERIFYING_DEFAULTS};
 
-extern const struct cmd cmd_archive_add;
 const struct cmd cmd_archive_add = {
     "archive add",
     "FILE",

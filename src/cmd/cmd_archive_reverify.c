@@ -333,7 +333,6 @@ static int reverify_run(struct cmd_call *call, struct err *e)
 static const struct reverify_values reverify_defaults = {
     .v = VERIFYING_DEFAULTS};
 
-extern const struct cmd cmd_archive_reverify;
 const struct cmd cmd_archive_reverify = {
     "archive reverify",
     "DIR",

@@ -122,7 +122,6 @@ static int check_run(struct cmd_call *call, struct err *e)
 
 static const struct check_values check_defaults = {.rules = "default"};
 
-extern const struct cmd cmd_check;
 const struct cmd cmd_check = {
     "check",
     "FILE...",

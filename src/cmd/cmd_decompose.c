@@ -362,7 +362,6 @@ static int decompose_run(struct cmd_call *call, struct err *e)
 static const struct decompose_values decompose_defaults = {
     .v = VERIFYING_DEFAULTS, .m = MODELING_DEFAULTS, .level = "coarse"};
 
-extern const struct cmd cmd_decompose;
 const struct cmd cmd_decompose = {
     "decompose",
     "TASKS...",

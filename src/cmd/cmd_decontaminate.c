@@ -143,7 +143,6 @@ static int decontaminate_run(struct cmd_call *call, struct err *e)
 static const struct decontaminate_values decontaminate_defaults = {
     .policy = "paper", .tokens = "qwen", .field = "python_code"};
 
-extern const struct cmd cmd_decontaminate;
 const struct cmd cmd_decontaminate = {
     "decontaminate",
     "IN",

@@ -340,7 +340,6 @@ static int doctor_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_doctor;
 const struct cmd cmd_doctor = {
     "doctor",
     "",

@@ -309,7 +309,6 @@ static const struct export_values export_defaults = {.model = MODELING_DEFAULTS,
                                                      .chat = "qwen3",
                                                      .test = 5};
 
-extern const struct cmd cmd_export_sft, cmd_export_refine, cmd_export_kernels;
 const struct cmd cmd_export_sft = {
     "export sft",
     "RUN...",

@@ -68,7 +68,6 @@ static int help_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_help;
 const struct cmd cmd_help = {
     "help",
     "[COMMAND]",

@@ -231,7 +231,6 @@ static int pack_list_run(struct cmd_call *call, struct err *e)
 static const struct pack_values pack_defaults = {.v = VERIFYING_DEFAULTS,
                                                  .in = "packs"};
 
-extern const struct cmd cmd_pack_list;
 const struct cmd cmd_pack_list = {
     "pack list",
     "[ID...]",
@@ -450,7 +449,6 @@ static int pack_check_run(struct cmd_call *call, struct err *e)
     return bad ? 1 : missing ? verdicts[VERDICT_INFRA].exit_status : 0;
 }
 
-extern const struct cmd cmd_pack_check;
 const struct cmd cmd_pack_check = {
     "pack check",
     "[ID...]",
@@ -571,7 +569,6 @@ static int pack_new_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_pack_new;
 const struct cmd cmd_pack_new = {
     "pack new",
     "ID",

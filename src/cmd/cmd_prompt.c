@@ -391,7 +391,6 @@ static int prompt_run(struct cmd_call *call, struct err *e)
 static const struct prompt_values prompt_defaults = {
     .stage = "code", .device = "auto", .examples = -1};
 
-extern const struct cmd cmd_prompt;
 const struct cmd cmd_prompt = {
     "prompt",
     "",

@@ -104,7 +104,6 @@ static int report_run(struct cmd_call *call, struct err *e)
                                                          call->r.rest_len, e);
 }
 
-extern const struct cmd cmd_report;
 const struct cmd cmd_report = {
     "report",
     "DIR...",

@@ -586,7 +586,6 @@ static int run_run(struct cmd_call *call, struct err *e)
     return s->dry_run ? run_print_estimate(s, e) : run_search(s, RUN_NEW, e);
 }
 
-extern const struct cmd cmd_run;
 const struct cmd cmd_run = {
     "run",
     "",
@@ -673,7 +672,6 @@ static int resume_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_resume;
 const struct cmd cmd_resume = {
     "resume",
     "DIR",
@@ -802,7 +800,6 @@ static int status_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_status;
 const struct cmd cmd_status = {
     "status",
     "DIR...",

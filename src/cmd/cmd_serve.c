@@ -72,7 +72,6 @@ static int serve_command(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_serve;
 const struct cmd cmd_serve = {
     "serve",
     "DIR...",

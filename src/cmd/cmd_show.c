@@ -709,7 +709,6 @@ static int show_run(struct cmd_call *call, struct err *e)
     return show_read_words(&w, &call->r, e) < 0 ? -1 : show_task(&w, e);
 }
 
-extern const struct cmd cmd_show;
 const struct cmd cmd_show = {
     "show",
     "RUN TASK [ATTEMPT] [STAGE]",

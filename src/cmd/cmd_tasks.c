@@ -79,7 +79,6 @@ static int tasks_list(struct cmd_call *call, struct err *e)
 
 static const struct tasks_values tasks_defaults = {.v = VERIFYING_DEFAULTS};
 
-extern const struct cmd cmd_tasks_list;
 const struct cmd cmd_tasks_list = {
     "tasks list",
     "[TASKS...]",
@@ -242,7 +241,6 @@ static int tasks_check(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_tasks_check;
 const struct cmd cmd_tasks_check = {
     "tasks check",
     "[TASKS...]",

@@ -145,7 +145,6 @@ static int import_run(struct cmd_call *call, struct err *e)
 
 static const struct import_values import_defaults = {.v = VERIFYING_DEFAULTS};
 
-extern const struct cmd cmd_tasks_import;
 const struct cmd cmd_tasks_import = {
     "tasks import-kernelbook",
     "FILE|DIR",

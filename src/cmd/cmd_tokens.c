@@ -261,7 +261,6 @@ static int tokens_run(struct cmd_call *call, struct err *e)
     return rc;
 }
 
-extern const struct cmd cmd_tokens;
 const struct cmd cmd_tokens = {
     "tokens",
     "PATH...",

@@ -363,7 +363,6 @@ static int verify_run(struct cmd_call *call, struct err *e)
 
 static const struct verify_values verify_defaults = {.v = VERIFYING_DEFAULTS};
 
-extern const struct cmd cmd_verify;
 const struct cmd cmd_verify = {
     "verify",
     "[FILE...]",

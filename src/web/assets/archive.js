@@ -109,16 +109,11 @@ function lineage(entries, picked, run) {
           s("text", {class: "label", x: 20 + column * d, y: 14},
             d ? (column > 90 ? `step ${d}` : String(d)) : "start"));
   return h(
-      "div", {},
-      h("ul", {class: "legend"},
-        [
-          ["--accent", "an example from the start"], ["--good", "a kernel that led to a solve"],
-          ["--none", "a kernel that did not, so far"]
-        ].map(([colour, text]) => {
-          const swatch = h("span", {class: "swatch"});
-          swatch.style.background = `var(${colour})`;
-          return h("li", {}, swatch, text);
-        })),
+      "div", {}, swatches([
+        ["var(--accent)", "an example from the start"],
+        ["var(--good)", "a kernel that led to a solve"],
+        ["var(--none)", "a kernel that did not, so far"]
+      ]),
       nodes.length < entries.length &&
           h("p", {class: "small soft"},
             `The ${NODES} that were shown most, of ${number(entries.length)}.`),
@@ -133,24 +128,15 @@ function lineage(entries, picked, run) {
 
 function entries_card(entries, run, picked) {
   const rows = [...entries].sort((a, b) => b.shown - a.shown || a.entry - b.entry);
-  const row = (x) =>
-      h("tr", {"aria-current": x === picked ? "true" : null},
-        h("td", {class: "task"}, h("a", {href: `#/archive/${run}/${x.entry}`}, x.name)),
-        h("td", {class: "wide"}, x.origin), h("td", {class: "n wide"}, String(x.depth)),
-        h("td", {class: "n"}, number(x.shown)), h("td", {class: "n"}, number(x.solved)),
-        h("td", {class: "n wide"}, x.shown ? percent(x.solved / x.shown) : "–"));
-  const [body, more] = rows_of(rows, row);
+  const [table, more] = table_of(
+      [
+        ["name", "task", (x) => h("a", {href: `#/archive/${run}/${x.entry}`}, x.name)],
+        ["origin", "wide", (x) => x.origin], ["step", "n wide", (x) => String(x.depth)],
+        ["shown", "n", (x) => number(x.shown)], ["solved then", "n", (x) => number(x.solved)],
+        ["share", "n wide", (x) => x.shown ? percent(x.solved / x.shown) : "–"]
+      ],
+      rows, {current: (x) => x === picked});
   return h(
-      "section", {class: "card"}, h("h2", {}, "Every entry"),
-      h("div", {class: "scroll"},
-        h("table", {},
-          h("thead", {},
-            h("tr", {}, h("th", {scope: "col"}, "name"),
-              h("th", {scope: "col", class: "wide"}, "origin"),
-              h("th", {scope: "col", class: "n wide"}, "step"),
-              h("th", {scope: "col", class: "n"}, "shown"),
-              h("th", {scope: "col", class: "n"}, "solved then"),
-              h("th", {scope: "col", class: "n wide"}, "share"))),
-          body)),
+      "section", {class: "card"}, h("h2", {}, "Every entry"), h("div", {class: "scroll"}, table),
       more);
 }

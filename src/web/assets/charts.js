@@ -37,17 +37,21 @@ function figure(title, about, width, height, body, table) {
       h("details", {}, h("summary", {}, "The same as a table"), scroll_box(title, table)));
 }
 
-function simple_table(caption, head, rows) {
-  return h(
-      "table", {}, h("caption", {}, caption),
-      h("thead", {},
-        h("tr", {}, head.map((x, i) => h("th", {scope: "col", class: i ? "n" : ""}, x)))),
-      h("tbody", {},
-        rows.map(
-            (r) =>
-                h("tr", {},
-                  r.map((x, i) => h(i ? "td" : "th", i ? {class: "n"} : {scope: "row"}, x))))));
-}
+const simple_table = (caption, head, rows) =>
+    table_of(head.map((name, i) => [name, i ? "n" : "row", (r) => r[i]]), rows, {caption})[0];
+
+/* What the colours of lines mean: [[colour, text], …] */
+const swatches = (list) => h("ul", {class: "legend"}, list.map(([colour, text]) => {
+  const swatch = h("span", {class: "swatch"});
+  swatch.style.background = colour;
+  return h("li", {}, swatch, text);
+}));
+
+/* Lines across a chart from `L` to `right`, with their numbers. */
+const y_axis = (ys, Y, L, right, format) => ys.flatMap(
+    (y) =>
+        [s("line", {class: "axis", x1: L, x2: right, y1: Y(y), y2: Y(y)}),
+         s("text", {x: L - 8, y: Y(y) + 4, "text-anchor": "end"}, format(y))]);
 
 /* Lines that rise in steps: series = [{label, points: [[x, y]]}]. */
 function step_chart(
@@ -58,12 +62,7 @@ function step_chart(
   const xs = ticks(most_x, whole), ys = ticks(most_y, !y_format).filter((y) => !goal || y <= goal);
   const top_x = Math.max(most_x, 1e-9), top_y = goal ? goal * 1.08 : ys[ys.length - 1] || 1;
   const X = (x) => L + ((W - L - R) * x) / top_x, Y = (y) => H - B - ((H - T - B) * y) / top_y;
-  const body = [];
-  for (const y of ys)
-    body.push(
-        s("line", {class: "axis", x1: L, x2: W - R, y1: Y(y), y2: Y(y)}),
-        s("text", {x: L - 8, y: Y(y) + 4, "text-anchor": "end"},
-          y_format ? y_format(y) : short(y)));
+  const body = y_axis(ys, Y, L, W - R, y_format || short);
   for (const x of xs.filter((v) => v <= top_x * 1.001))
     body.push(s("text", {x: X(x), y: H - B + 18, "text-anchor": "middle"}, format(x)));
   body.push(s("text", {x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle"}, x_name));
@@ -139,11 +138,7 @@ function mix_chart(run, verdicts) {
   const most = Math.max(1, ...sums.map((r) => r.reduce((a, b) => a + b, 0)));
   const ys = ticks(most, true), top = ys[ys.length - 1];
   const Y = (y) => H - B - ((H - T - B) * y) / top, slot = (W - L - R) / Math.max(1, rounds.length);
-  const width = Math.min(slot * 0.72, 90), body = [];
-  for (const y of ys)
-    body.push(
-        s("line", {class: "axis", x1: L, x2: W - R, y1: Y(y), y2: Y(y)}),
-        s("text", {x: L - 8, y: Y(y) + 4, "text-anchor": "end"}, short(y)));
+  const width = Math.min(slot * 0.72, 90), body = y_axis(ys, Y, L, W - R, short);
   const every = Math.ceil(rounds.length / 12);
   const name = ([a, b]) => (a === b ? String(a) : `${a}–${b}`);
   rounds.forEach((round, i) => {
@@ -186,12 +181,8 @@ function histogram(title, about, x_name, edges, values) {
   const range = (i) =>
       (i + 1 < edges.length ? `${edges[i]} to ${edges[i + 1]}` : `${edges[i]} or more`);
   const ys = ticks(Math.max(1, ...counts), true), top = ys[ys.length - 1];
-  const Y = (y) => H - B - ((H - T - B) * y) / top, slot = (W - L - R) / edges.length, body = [];
-  const every = slot < 34 ? 2 : 1;
-  for (const y of ys)
-    body.push(
-        s("line", {class: "axis", x1: L, x2: W - R, y1: Y(y), y2: Y(y)}),
-        s("text", {x: L - 8, y: Y(y) + 4, "text-anchor": "end"}, short(y)));
+  const Y = (y) => H - B - ((H - T - B) * y) / top, slot = (W - L - R) / edges.length;
+  const every = slot < 34 ? 2 : 1, body = y_axis(ys, Y, L, W - R, short);
   counts.forEach((n, i) => {
     body.push(
         s("rect", {

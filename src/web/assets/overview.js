@@ -50,11 +50,9 @@ function curve_card(overview) {
       "section", {class: "card"}, h("h2", {}, "Tasks solved"),
       h("div", {class: "tools", role: "group", "aria-label": "What the curve is drawn against"},
         buttons),
-      runs.length > 1 && h("ul", {class: "legend"}, runs.map((r, i) => {
-        const swatch = h("span", {class: "swatch"});
-        swatch.style.background = run_colour(i);
-        return h("li", {}, swatch, `${r.label}: ${number(r.solved)} of ${number(tried(r))}`);
-      })),
+      runs.length > 1 &&
+          swatches(runs.map(
+              (r, i) => [run_colour(i), `${r.label}: ${number(r.solved)} of ${number(tried(r))}`])),
       place);
 }
 
@@ -132,39 +130,33 @@ function tiles(run) {
 }
 
 function runs_table(overview) {
+  const columns = [
+    ["run", "row", (r) => r.label],
+    ["solved", "n", (r) => `${number(r.solved)} of ${number(tried(r))}`],
+    ["attempts", "n", (r) => number(r.attempts)],
+    ["tokens", "n", (r) => short(r.tokens_in + r.tokens_out)], ["cost", "n", cost],
+    ["time", "n", (r) => replayed(r) ? "–" : duration(r.seconds)],
+    ["model", "", (r) => r.model || "–"], ["language", "", (r) => r.dsl || "–"],
+    ["precision", "", (r) => r.precision || "–"], ["device", "", (r) => r.device || "–"],
+    ["state", "", (r) => r.state || "–"]
+  ];
   return h(
       "section", {class: "card"}, h("h2", {}, "Runs"),
-      scroll_box(
-          "Runs",
-          h("table", {},
-            h("thead", {},
-              h("tr", {}, h("th", {scope: "col"}, "run"),
-                ["solved", "attempts", "tokens", "cost", "time"].map(
-                    (x) => h("th", {scope: "col", class: "n"}, x)),
-                ["model", "language", "precision", "device", "state"].map(
-                    (x) => h("th", {scope: "col"}, x)))),
-            h("tbody", {},
-              overview.runs.map(
-                  (r) =>
-                      h("tr", {}, h("th", {scope: "row"}, r.label),
-                        [
-                          `${number(r.solved)} of ${number(tried(r))}`, number(r.attempts),
-                          short(r.tokens_in + r.tokens_out), cost(r),
-                          replayed(r) ? "–" : duration(r.seconds)
-                        ].map((x) => h("td", {class: "n"}, x)),
-                        [r.model, r.dsl, r.precision, r.device, r.state].map(
-                            (x) => h("td", {}, x || "–"))))))));
+      scroll_box("Runs", table_of(columns, overview.runs)));
 }
 
 function why_card(overview, clusters) {
-  const parts = overview.runs.map((run, n) => {
-    const why = run.unsolved, left = tried(run) - run.solved;
-    const title = overview.runs.length > 1 ? h("h3", {}, run.label) : null;
-    if (!left) return h("div", {}, title, h("p", {}, "Every task is solved."));
-    const kinds = Object.entries(why.verdicts).sort((a, b) => b[1] - a[1]);
-    const most = Math.max(...why.errors.map((x) => x.tasks), 1);
-    const sample = (x) => clusters && clusters.runs[n].clusters.find((c) => c.error === x.error);
-    return h(
+  const parts =
+      overview.runs.map(
+          (run, n) => {
+            const why = run.unsolved, left = tried(run) - run.solved;
+            const title = overview.runs.length > 1 ? h("h3", {}, run.label) : null;
+            if (!left) return h("div", {}, title, h("p", {}, "Every task is solved."));
+            const kinds = Object.entries(why.verdicts).sort((a, b) => b[1] - a[1]);
+            const most = Math.max(...why.errors.map((x) => x.tasks), 1);
+            const sample = (x) =>
+                clusters && clusters.runs[n].clusters.find((c) => c.error === x.error);
+            return h(
         "div", {}, title,
         h("p", {}, `${count(left, "task is", "tasks are")} unsolved. Their last attempts: `,
           kinds.map(([v, k], i) => [i ? ", " : "", `${number(k)} `, chip(v)]),
@@ -173,26 +165,13 @@ function why_card(overview, clusters) {
               "",
           "."),
         why.errors.length ?
-            h("div", {class: "scroll"},
-              h("table", {class: "stack"},
-                h("caption", {}, "The most common errors of the last attempts"),
-                h("thead", {},
-                  h("tr", {}, h("th", {scope: "col", class: "n"}, "tasks"),
-                    h("th", {scope: "col"}, "outcome"),
-                    h("th", {scope: "col"}, "first line of the error"))),
-                h("tbody", {},
-                  why.errors.map(
-                      (x) => h(
-                          "tr", {},
-                          h("td", {class: "n count"}, number(x.tasks), " ", meter(x.tasks / most)),
-                          h("td", {}, chip(x.verdict)),
-                          h("td", {class: "error"},
-                            sample(x) ?
-                                h("a", {href: task_link(n, sample(x).task, sample(x).attempt)},
-                                  x.error) :
-                                x.error)))))) :
+            h("div", {class: "scroll"}, table_of([
+              ["tasks", "n count", (x) => [number(x.tasks), " ", meter(x.tasks / most)]],
+              ["outcome", "", (x) => chip(x.verdict)],
+              ["first line of the error", "error", (x) => sample(x) ? h("a", {href: task_link(n, sample(x).task, sample(x).attempt)}, x.error) : x.error]
+            ], why.errors, {caption: "The most common errors of the last attempts", look: "stack"})) :
             null);
-  });
+          });
   return h(
       "section", {class: "card"}, h("h2", {}, "Why tasks are unsolved"), parts,
       h("p", {class: "small"}, h("a", {href: "#/failures"}, "All failed attempts, by error")));

@@ -25,23 +25,20 @@ function failures_card(overview, run, n) {
                  `; the ${run.clusters.length} most common are listed.` :
                  ".")),
       h("div", {class: "scroll"},
-        h("table", {class: "stack"},
-          h("thead", {},
-            h("tr", {}, h("th", {scope: "col", class: "n"}, "attempts"),
-              h("th", {scope: "col", class: "n wide"}, "tasks"),
-              h("th", {scope: "col", class: "n wide"}, "solved later"),
-              h("th", {scope: "col"}, "outcome"),
-              h("th", {scope: "col"}, "first line of the error; the hint that the model got"))),
-          h("tbody", {},
-            run.clusters.map(
-                (c) => h(
-                    "tr", {},
-                    h("td", {class: "n count"}, number(c.attempts), " ", meter(c.attempts / most)),
-                    h("td", {class: "n wide"}, number(c.tasks)),
-                    h("td", {class: "n wide"}, number(c.solved)), h("td", {}, chip(c.verdict)),
-                    h("td", {class: "error"},
-                      h("a", {href: task_link(n, c.task, c.attempt)}, c.error || "(no message)"),
-                      c.hint && h("div", {class: "hint"}, c.hint))))))));
+        table_of(
+            [
+              ["attempts", "n count", (c) => [number(c.attempts), " ", meter(c.attempts / most)]],
+              ["tasks", "n wide", (c) => number(c.tasks)],
+              ["solved later", "n wide", (c) => number(c.solved)],
+              ["outcome", "", (c) => chip(c.verdict)],
+              [
+                "first line of the error; the hint that the model got", "error",
+                (c) =>
+                    [h("a", {href: task_link(n, c.task, c.attempt)}, c.error || "(no message)"),
+                     c.hint && h("div", {class: "hint"}, c.hint)]
+              ]
+            ],
+            run.clusters, {look: "stack"})));
 }
 
 /* ---- kernels ---- */
@@ -108,12 +105,7 @@ function speed_cards(overview, kernels, column) {
       h("section", {class: "card"}, h("h2", {}, "fast", h("sub", {}, "p")),
         h("p", {class: "soft small"},
           "The share of all tasks with a correct kernel that is more than p times as fast."),
-        h("ul", {class: "legend"}, series.map((r, i) => {
-          const swatch = h("span", {class: "swatch"});
-          swatch.style.background = run_colour(i);
-          return h("li", {}, swatch, r.label);
-        })),
-        step_chart({
+        swatches(series.map((r, i) => [run_colour(i), r.label])), step_chart({
           title: "fast_p",
           about: "Share of tasks above a speed-up.",
           x_name: "p: speed-up over PyTorch",
@@ -130,30 +122,35 @@ function kernels_card(about, run, n, column, several) {
   const peak = run.peak_bytes_per_s;
   const timed = run.timed > 0;
   const rows = [...run.kernels].sort((a, b) => (b[column.speedup] || 0) - (a[column.speedup] || 0));
-  const row = (k) => {
-    const get = (name) => k[column[name]], rate = get("bytes_per_s");
-    const moved =
-        get("bytes_read") === null ? "–" : bytes(get("bytes_read") + get("bytes_written"));
-    return h(
-        "tr", {},
-        h("td", {class: "task"},
-          h("a", {href: task_link(n, get("task"), get("attempt"))}, get("task")),
-          get("doubt") && h("div", {class: "doubt"}, `Hard to believe: ${get("doubt")}.`)),
+  const get = (name) => (k) => k[column[name]], some = (x, show) => (x === null ? "–" : show(x));
+  const [doubt, rate] = [get("doubt"), get("bytes_per_s")];
+  const [kernels, more] = table_of(
+      [
+        [
+          "task", "task",
+          (k) =>
+              [h("a", {href: task_link(n, get("task")(k), get("attempt")(k))}, get("task")(k)),
+               doubt(k) && h("div", {class: "doubt"}, `Hard to believe: ${doubt(k)}.`)]
+        ],
+        timed && ["over eager", "n", (k) => [times(get("speedup")(k)), doubt(k) && doubt_mark()]],
+        timed && ["over compile", "n wide", (k) => times(get("speedup_compile")(k))],
+        timed && ["time", "n wide", (k) => some(get("ms")(k), (ms) => ms.toPrecision(3) + " ms")],
+        ["launches", "n", (k) => some(get("launches")(k), number)],
+        [
+          "bytes", "n",
+          (k) => some(get("bytes_read")(k), (read) => bytes(read + get("bytes_written")(k)))
+        ],
         timed &&
             [
-              h("td", {class: "n"}, times(get("speedup")), get("doubt") && doubt_mark()),
-              h("td", {class: "n wide"}, times(get("speedup_compile"))),
-              h("td", {class: "n wide"},
-                get("ms") === null ? "–" : get("ms").toPrecision(3) + " ms")
-            ],
-        h("td", {class: "n"}, get("launches") === null ? "–" : number(get("launches"))),
-        h("td", {class: "n"}, moved),
-        timed && h("td", {class: "n"}, rate === null ? "–" : [
-          `${bytes(rate)}/s`,
-          peak ? [` (${percent(rate / peak)}) `, meter(Math.min(1, rate / peak))] : ""
-        ]));
-  };
-  const [body, more] = rows_of(rows, row);
+              "bandwidth", "n",
+              (k) => some(
+                  rate(k),
+                  (x) =>
+                      [`${bytes(x)}/s`,
+                       peak ? [` (${percent(x / peak)}) `, meter(Math.min(1, x / peak))] : ""])
+            ]
+      ],
+      rows);
   return h(
       "section", {class: "card"}, h("h2", {}, several ? about.label : "Every correct kernel"),
       h("p", {class: "soft small"},
@@ -162,19 +159,5 @@ function kernels_card(about, run, n, column, several) {
                         `What the memory of ${
                             run.gpu || about.device || "this device"} can do is not known.`) :
                         ""),
-      h("div", {class: "scroll"},
-        h("table", {},
-          h("thead", {},
-            h("tr", {}, h("th", {scope: "col"}, "task"),
-              timed &&
-                  [
-                    h("th", {scope: "col", class: "n"}, "over eager"),
-                    h("th", {scope: "col", class: "n wide"}, "over compile"),
-                    h("th", {scope: "col", class: "n wide"}, "time")
-                  ],
-              h("th", {scope: "col", class: "n"}, "launches"),
-              h("th", {scope: "col", class: "n"}, "bytes"),
-              timed && h("th", {scope: "col", class: "n"}, "bandwidth"))),
-          body)),
-      more);
+      h("div", {class: "scroll"}, kernels), more);
 }

@@ -216,47 +216,32 @@ function examples_part(a, run) {
       true);
 }
 
+const table_part = (title, columns, items) =>
+    part(title, scroll_box(title.split(":")[0], table_of(columns, items)));
+
 function trials_part(record) {
   if (!record.trials || !record.trials.length) return null;
   const show = (x) => (x === null || x === undefined ? "–" : Number(x).toPrecision(3));
-  return part(
+  return table_part(
       "Trials",
-      scroll_box(
-          "Trials",
-          h("table", {},
-            h("thead", {},
-              h("tr", {}, ["trial", "inputs", "result"].map((x) => h("th", {scope: "col"}, x)),
-                ["max abs", "max rel", "error ratio", "allowed"].map(
-                    (x) => h("th", {scope: "col", class: "n"}, x)))),
-            h("tbody", {},
-              record.trials.map(
-                  (x, i) =>
-                      h("tr", {}, h("th", {scope: "row"}, String(i + 1)),
-                        h("td", {}, x.variant || "–"),
-                        h("td", {}, x.pass ? "pass" : h("b", {}, "FAIL")),
-                        [x.max_abs, x.max_rel, x.error_ratio, x.bound].map(
-                            (v) => h("td", {class: "n"}, show(v)))))))));
+      [
+        ["trial", "row", (x, i) => String(i + 1)], ["inputs", "", (x) => x.variant || "–"],
+        ["result", "", (x) => x.pass ? "pass" : h("b", {}, "FAIL")],
+        ["max abs", "n", (x) => show(x.max_abs)], ["max rel", "n", (x) => show(x.max_rel)],
+        ["error ratio", "n", (x) => show(x.error_ratio)], ["allowed", "n", (x) => show(x.bound)]
+      ],
+      record.trials);
 }
 
-function trace_part(trace) {
-  return part(
-      `Trace: ${count(trace.launches || 0, "launch", "launches")}`,
-      scroll_box(
-          "Trace",
-          h("table", {},
-            h("thead", {},
-              h("tr", {}, ["kernel", "grid"].map((x) => h("th", {scope: "col"}, x)),
-                ["launches", "bytes read", "bytes written"].map(
-                    (x) => h("th", {scope: "col", class: "n"}, x)))),
-            h("tbody", {},
-              (trace.kernels || [])
-                  .map(
-                      (k) =>
-                          h("tr", {}, h("td", {class: "task"}, k.name),
-                            h("td", {}, (k.grid || []).join(" × ") || "–"),
-                            [k.launches, k.bytes_read, k.bytes_written].map(
-                                (n) => h("td", {class: "n"}, number(n)))))))));
-}
+const trace_part = (trace) => table_part(
+    `Trace: ${count(trace.launches || 0, "launch", "launches")}`,
+    [
+      ["kernel", "task", (k) => k.name], ["grid", "", (k) => (k.grid || []).join(" × ") || "–"],
+      ["launches", "n", (k) => number(k.launches)],
+      ["bytes read", "n", (k) => number(k.bytes_read)],
+      ["bytes written", "n", (k) => number(k.bytes_written)]
+    ],
+    trace.kernels || []);
 
 function call_part(c) {
   const sizes =
@@ -276,20 +261,14 @@ function call_part(c) {
   ];
 }
 
-function cost_part(a) {
-  return part(
-      "Cost",
-      scroll_box(
-          "Cost",
-          h("table", {},
-            h("thead", {},
-              h("tr", {}, h("th", {scope: "col"}, "call"),
-                ["tokens in", "cached", "tokens out", "reasoning", "cost", "time"].map(
-                    (x) => h("th", {scope: "col", class: "n"}, x)))),
-            h("tbody", {}, a.calls.map((c) => h("tr", {}, h("th", {scope: "row"}, c.purpose), [
-                                         number(c.tokens_in) + (c.estimated ? " (estimated)" : ""),
-                                         number(c.tokens_cached), number(c.tokens_out),
-                                         number(c.tokens_reasoning), usd(c.usd_micro),
-                                         (c.wall_us / 1e6).toFixed(1) + " s"
-                                       ].map((x) => h("td", {class: "n"}, x))))))));
-}
+const cost_part = (a) => table_part(
+    "Cost",
+    [
+      ["call", "row", (c) => c.purpose],
+      ["tokens in", "n", (c) => number(c.tokens_in) + (c.estimated ? " (estimated)" : "")],
+      ["cached", "n", (c) => number(c.tokens_cached)],
+      ["tokens out", "n", (c) => number(c.tokens_out)],
+      ["reasoning", "n", (c) => number(c.tokens_reasoning)], ["cost", "n", (c) => usd(c.usd_micro)],
+      ["time", "n", (c) => (c.wall_us / 1e6).toFixed(1) + " s"]
+    ],
+    a.calls);

@@ -82,6 +82,28 @@ function rows_of(items, row) {
   return [body, more];
 }
 
+/* A table with a row for each item, and what shows the rest of a long one. A column is
+ * [heading, class, what its cell shows of an item]; of class "row" it names the row. What is
+ * false is no column. */
+function table_of(columns, items, {caption, look, current} = {}) {
+  const there = columns.filter(Boolean);
+  const head = (kind) => kind.split(" ").filter((x) => x === "n" || x === "wide").join(" ");
+  const row = (x, i) =>
+      h("tr", {"aria-current": current && current(x) ? "true" : null},
+        there.map(
+            ([, kind, show]) => kind === "row" ? h("th", {scope: "row"}, show(x, i)) :
+                                                 h("td", {class: kind || null}, show(x, i))));
+  const [body, more] = rows_of(items, row);
+  return [
+    h("table", {class: look}, caption && h("caption", {}, caption),
+      h("thead", {},
+        h("tr", {},
+          there.map(([name, kind]) => h("th", {scope: "col", class: head(kind) || null}, name)))),
+      body),
+    more
+  ];
+}
+
 const bytes = (n) => short(n).replace(/[TGMk]?$/, (unit) => ` ${unit}B`);
 
 function duration(seconds) {
