@@ -252,12 +252,10 @@ static bool borrow_is_first(const struct borrow *b, size_t i)
 
 static void borrow_put(const struct borrow *b, struct table *t)
 {
-    static const char *const names[] = {"run",       "attempt",  "outcome",
-                                        "kernels",   "borrowed", "unreadable",
-                                        "no answer", NULL};
     int64_t dropped = 0;
 
-    table_columns(t, names);
+    table_columns(t,
+                  "run|attempt|outcome|kernels|borrowed|unreadable|no answer");
     for (size_t i = 0; i < b->items; i++)
         for (int solved = 1; borrow_is_first(b, i) && solved >= 0; solved--) {
             const struct item *x = &b->item[i];

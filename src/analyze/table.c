@@ -38,10 +38,19 @@ void table_column(struct table *t, const char *name)
     t->column[t->columns++] = arena_strdup(&t->memory, name);
 }
 
-void table_columns(struct table *t, const char *const *names)
+void table_columns(struct table *t, const char *names)
 {
-    for (; *names; names++)
-        table_column(t, *names);
+    struct str rest = str_of(names), name;
+    bool more = true;
+
+    while (more) {
+        char *one;
+
+        more = str_cut(&rest, '|', &name);
+        one = more ? xstrndup(name.p, name.n) : xstrndup(rest.p, rest.n);
+        table_column(t, one);
+        free(one);
+    }
 }
 
 static void table_add(struct table *t, struct cell c)
@@ -84,6 +93,17 @@ void table_text(struct table *t, const char *s)
     else
         table_add(t, (struct cell){.kind = CELL_TEXT,
                                    .s = arena_strdup(&t->memory, s)});
+}
+
+void table_list(struct table *t, const char *const *item, size_t n)
+{
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", item[i]);
+    table_text(t, n ? buf_str(&b) : NULL);
+    buf_release(&b);
 }
 
 size_t table_rows(const struct table *t)

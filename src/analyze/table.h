@@ -43,8 +43,8 @@ struct table {
 void table_init(struct table *t, const char *name, const char *what);
 void table_release(struct table *t);
 
-/* Before the first row: names, with a NULL at the end. */
-void table_columns(struct table *t, const char *const *names);
+/* Before the first row: "first|second|…". */
+void table_columns(struct table *t, const char *names);
 void table_column(struct table *t, const char *name); /* one more */
 /* Cells from left to right, row by row. */
 void table_empty(struct table *t);
@@ -53,6 +53,8 @@ void table_real(struct table *t, double v, int places); /* NaN: empty */
 /* In [0, 1]: a percentage for people, the number itself for programs. */
 void table_share(struct table *t, double v);
 void table_text(struct table *t, const char *s); /* NULL: empty */
+/* "a, b"; empty without any. */
+void table_list(struct table *t, const char *const *item, size_t n);
 /* A number as people want to read it, with its unit; not for programs. */
 void table_figure(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

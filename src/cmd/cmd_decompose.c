@@ -254,14 +254,12 @@ static void decompose_add_notes(struct table *t, const struct problem *p)
 static void decompose_print(const struct decomposing *w,
                             const struct curriculum *c)
 {
-    static const char *const plain[] = {"problem", "pieces", "kinds",
-                                        "composition", NULL};
     size_t pieces = 0, claimed = 0, proved = 0;
     struct table t;
     struct buf b;
 
     table_init(&t, "pieces", "what the tasks were divided into");
-    table_columns(&t, plain);
+    table_columns(&t, "problem|pieces|kinds|composition");
     if (w->v->llm)
         table_column(&t, "made by");
     table_column(&t, "findings");

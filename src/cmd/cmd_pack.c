@@ -360,15 +360,14 @@ static void pack_put_speedup(struct table *t, const json_t *x)
 
 static void pack_print_seeds(const struct seeds *s)
 {
-    static const char *const names[] = {"seed",          "precision", "verdict",
-                                        "evidence",      "build",     "eager",
-                                        "torch.compile", "launches",  NULL};
     json_t *list = seeds_json(s), *x;
     struct table t;
     size_t i;
 
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_columns(
+        &t,
+        "seed|precision|verdict|evidence|build|eager|torch.compile|launches");
     json_array_foreach(list, i, x)
     {
         const json_t *built = json_object_get(x, "build_s"),

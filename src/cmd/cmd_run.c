@@ -96,17 +96,6 @@ static void status_put_line(const struct summary *m, struct buf *out)
                        (long long)m->verdict[i], verdicts[i].name);
 }
 
-static void status_put_names(struct table *t, const char *const *name, size_t n)
-{
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&b, "%s%s", i ? ", " : "", name[i]);
-    table_text(t, n ? buf_str(&b) : NULL);
-    buf_release(&b);
-}
-
 static void status_put_counts(struct table *t, const struct summary_task *x)
 {
     struct buf b;
@@ -139,13 +128,12 @@ static void status_put_why(struct table *t, const struct summary_task *x)
 static void status_print_table(const char *what,
                                const struct summary_task *task, size_t n)
 {
-    const char *const names[] = {what,       "verdict",  "attempts",
-                                 "evidence", "speed-up", "examples shown",
-                                 "verdicts", "why",      NULL};
     struct table t;
 
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_column(&t, what);
+    table_columns(
+        &t, "verdict|attempts|evidence|speed-up|examples shown|verdicts|why");
     for (size_t i = 0; i < n; i++) {
         const struct summary_task *x = &task[i];
 
@@ -160,7 +148,7 @@ static void status_print_table(const char *what,
             table_empty(&t);
         else
             table_figure(&t, "%.2fx%s", x->speedup, x->implausible ? "?" : "");
-        status_put_names(&t, x->shown, x->shown_len);
+        table_list(&t, x->shown, x->shown_len);
         status_put_counts(&t, x);
         status_put_why(&t, x);
     }
@@ -236,13 +224,11 @@ static void status_put_implausible(const struct summary *m, struct buf *out)
 
 static void status_print_examples(const struct summary *m)
 {
-    static const char *const names[] = {
-        "entry", "name", "origin", "version", "shown, and solved then", NULL};
     struct table t;
     struct buf b;
 
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_columns(&t, "entry|name|origin|version|shown, and solved then");
     buf_init(&b, BUF_UNLIMITED);
     for (int64_t i = 0; i < m->entries; i++) {
         const struct summary_entry *x = &m->entry[i];
@@ -273,10 +259,9 @@ static int64_t status_whole(const json_t *w, const char *key)
 /* `all` is as run_view_workers() has them; NULL: none connected. */
 static void status_print_workers(const json_t *all)
 {
-    static const char *const names[] = {"worker",   "device",  "state",
-                                        "verdicts", "refused", "truths",
-                                        "heard",    "tasks",   NULL};
-    static const char *const counts[] = {"verdicts", "refused", "truths"};
+    static const char *const texts[] = {"name", "device", "state"},
+                             *const counts[] = {"verdicts", "refused",
+                                                "truths"};
     json_t *list = json_object_get(all, "workers"), *w, *task;
     struct table t;
     struct buf b;
@@ -287,12 +272,13 @@ static void status_print_workers(const json_t *all)
         return;
     }
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_columns(&t,
+                  "worker|device|state|verdicts|refused|truths|heard|tasks");
     buf_init(&b, BUF_UNLIMITED);
     json_array_foreach(list, i, w)
     {
         for (k = 0; k < 3; k++)
-            table_text(&t, jsn_str(w, k ? names[k] : "name"));
+            table_text(&t, jsn_str(w, texts[k]));
         for (k = 0; k < 3; k++)
             table_int(&t, status_whole(w, counts[k]));
         table_figure(

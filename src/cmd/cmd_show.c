@@ -225,10 +225,7 @@ static void show_add_line(struct table *t, const struct attempt_line *l)
     show_put_usd(l->usd_micro, &b);
     table_figure(t, "%s", buf_str(&b));
     table_text(t, l->rule);
-    buf_reset(&b);
-    for (size_t i = 0; i < l->shown_len; i++)
-        buf_printf(&b, "%s%s", i ? ", " : "", l->shown[i]);
-    table_text(t, b.len ? buf_str(&b) : NULL);
+    table_list(t, l->shown, l->shown_len);
     buf_reset(&b);
     if (l->error)
         buf_puts(&b, l->error);
@@ -241,18 +238,6 @@ static void show_add_line(struct table *t, const struct attempt_line *l)
 /* A table with a line for each attempt. */
 static void show_put_task(const struct attempt_list *t, struct buf *out)
 {
-    static const char *const names[] = {"attempt",
-                                        "verdict",
-                                        "stage",
-                                        "evidence",
-                                        "speed-up",
-                                        "tokens in",
-                                        "tokens out",
-                                        "cost",
-                                        "rule",
-                                        "examples shown",
-                                        "first line of the error",
-                                        NULL};
     struct table lines;
 
     buf_printf(out, "# %s\n", t->id);
@@ -263,7 +248,9 @@ static void show_put_task(const struct attempt_list *t, struct buf *out)
         return;
     }
     table_init(&lines, NULL, NULL);
-    table_columns(&lines, names);
+    table_columns(&lines,
+                  "attempt|verdict|stage|evidence|speed-up|tokens in|tokens "
+                  "out|cost|rule|examples shown|first line of the error");
     for (size_t i = 0; i < t->lines; i++)
         show_add_line(&lines, &t->line[i]);
     table_print(&lines, TABLE_TEXT, out);

@@ -219,9 +219,6 @@ static int64_t report_number(const json_t *j, const char *key)
 
 static void report_put_runs(const json_t *runs, struct buf *out)
 {
-    static const char *const names[] = {"run",   "model",  "language", "device",
-                                        "state", "solved", "attempts", "tokens",
-                                        "cost",  "time",   NULL};
     static const char *const texts[] = {"label", "model", "dsl", "device",
                                         "state"};
     struct table t;
@@ -230,7 +227,8 @@ static void report_put_runs(const json_t *runs, struct buf *out)
     size_t i;
 
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_columns(
+        &t, "run|model|language|device|state|solved|attempts|tokens|cost|time");
     buf_init(&b, BUF_UNLIMITED);
     json_array_foreach(runs, i, r)
     {
@@ -315,7 +313,6 @@ static void report_put_curve(const json_t *runs, struct buf *out)
 
 static void report_put_unsolved(const json_t *runs, struct buf *out)
 {
-    static const char *const names[] = {"tasks", "verdict", "error", NULL};
     const json_t *r, *x;
     size_t i, k;
 
@@ -334,7 +331,7 @@ static void report_put_unsolved(const json_t *runs, struct buf *out)
         }
         buf_puts(&title, ", by the error of their last attempt:");
         table_init(&t, NULL, NULL);
-        table_columns(&t, names);
+        table_columns(&t, "tasks|verdict|error");
         json_array_foreach(json_object_get(why, "errors"), k, x)
         {
             buf_reset(&error);
@@ -354,13 +351,11 @@ static int report_put_implausible(struct run_view *const *runs,
                                   const json_t *list, struct buf *out,
                                   struct err *e)
 {
-    static const char *const names[] = {"run",      "task", "attempt",
-                                        "speed-up", "why",  NULL};
     struct table t;
     int rc = 0;
 
     table_init(&t, NULL, NULL);
-    table_columns(&t, names);
+    table_columns(&t, "run|task|attempt|speed-up|why");
     for (size_t i = 0; rc == 0 && i < json_array_size(list); i++)
         for (size_t k = 0; rc == 0 && k < runs[i]->tasks; k++) {
             const struct run_task *x = &runs[i]->task[k];
