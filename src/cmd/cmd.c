@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CMD_ENTRY(name) &cmd_##name,
-const struct cmd *const cmd_list[] = {COMMANDS(CMD_ENTRY) NULL};
+#define CMD_ENTRY(name) &cmd_##name
+const struct cmd *const cmd_list[] = {COMMANDS(CMD_ENTRY), NULL};
 
 #define MAX_COMMANDS 64
 

@@ -28,20 +28,17 @@ struct cmd {
 };
 
 /* In the order that help shows them. */
-#define COMMANDS(X)                                                            \
-    X(run)                                                                     \
-    X(resume)                                                                  \
-    X(status) X(show) X(report) X(serve) X(compare) X(analyze) X(archive_list) \
-        X(archive_show) X(archive_add) X(archive_export) X(archive_import)     \
-            X(archive_reverify) X(check) X(verify) X(tasks_list)               \
-                X(tasks_check) X(tasks_import) X(decompose) X(pack_list)       \
-                    X(pack_check) X(pack_new) X(guide_build) X(prompt)         \
-                        X(llm_ping) X(llm_batch_export) X(llm_batch_import)    \
-                            X(tokens) X(decontaminate) X(export_sft)           \
-                                X(export_refine) X(export_kernels) X(doctor)   \
-                                    X(help)
-#define CMD_DECLARE(name) extern const struct cmd cmd_##name;
-COMMANDS(CMD_DECLARE)
+#define COMMANDS(X)                                                          \
+    X(run), X(resume), X(status), X(show), X(report), X(serve), X(compare),  \
+        X(analyze), X(archive_list), X(archive_show), X(archive_add),        \
+        X(archive_export), X(archive_import), X(archive_reverify), X(check), \
+        X(verify), X(tasks_list), X(tasks_check), X(tasks_import),           \
+        X(decompose), X(pack_list), X(pack_check), X(pack_new),              \
+        X(guide_build), X(prompt), X(llm_ping), X(llm_batch_export),         \
+        X(llm_batch_import), X(tokens), X(decontaminate), X(export_sft),     \
+        X(export_refine), X(export_kernels), X(doctor), X(help)
+#define CMD_NAME(name) cmd_##name
+extern const struct cmd COMMANDS(CMD_NAME);
 extern const struct cmd *const cmd_list[]; /* NULL-terminated */
 
 /* Where the value of an option goes: a field of VALUES, which the file of a
