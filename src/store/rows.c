@@ -1,9 +1,222 @@
-/* rows.c: structs to rows. */
-#include "store/store_int.h"
+/* rows.c: the one list of columns a table, for writing and for reading.
+ *
+ * A column that is written but not read, or the other way round, would lose data
+ * in silence; so both directions, the copy into the queue, and the comparison with
+ * a row that is stored already follow from the same list. */
+#include "store/rows.h"
 
-#include "base/tick.h"
+#include "base/mem.h"
+#include "store/db_schema.h"
 
+#include <math.h>
 #include <string.h>
+
+/* ---- the columns ---- */
+
+#define AT(field) offsetof(struct ROW, field)
+#define COL(name, type, flags, at)      \
+    {                                   \
+        name, type, flags, AT(at), 0, 0 \
+    }
+#define INT(f)      COL(#f, COL_INT, 0, f)
+#define BOOL(f)     COL(#f, COL_BOOL, 0, f)
+#define REAL(f)     COL(#f, COL_REAL, 0, f)
+#define TEXT(f)     COL(#f, COL_TEXT, 0, f)
+#define KEY_INT(f)  COL(#f, COL_INT, COL_KEY, f)
+#define KEY_TEXT(f) COL(#f, COL_TEXT, COL_KEY, f)
+#define CLOCK(f)    COL(#f, COL_INT, COL_LOOSE, f)
+
+#define ROW row_fact
+static const struct col fact_cols[] = {KEY_TEXT(name), TEXT(value)};
+#undef ROW
+
+#define ROW row_task
+static const struct col task_cols[] = {
+    KEY_INT(ord), TEXT(id),      TEXT(hash), TEXT(source), TEXT(path),
+    TEXT(ops),    TEXT(skipped), TEXT(kind), TEXT(level),  TEXT(title),
+    TEXT(needs),  TEXT(parents), INT(depth),
+};
+#undef ROW
+
+/* The bytes depend on the compressor's version; the hash identifies the text. */
+#define ROW row_blob
+static const struct col blob_cols[] = {
+    KEY_TEXT(hash),
+    INT(size),
+    {"data", COL_BYTES, COL_LOOSE, AT(data), AT(len), 1},
+};
+#undef ROW
+
+#define ROW row_call
+static const struct col call_cols[] = {
+    KEY_TEXT(purpose),
+    KEY_TEXT(asked),
+    KEY_INT(try),
+    INT(task),
+    INT(attempt),
+    TEXT(state),
+    TEXT(prompt),
+    TEXT(prompt_hash),
+    TEXT(reply),
+    TEXT(thought),
+    TEXT(finish),
+    TEXT(model),
+    TEXT(error),
+    INT(input),
+    INT(cached),
+    INT(output),
+    INT(reasoning),
+    BOOL(estimated),
+    INT(reserved_usd_micro),
+    INT(reserved_tokens),
+    INT(cost_usd_micro),
+    INT(cost_tokens),
+    INT(assumed_usd_micro),
+    INT(requests),
+    CLOCK(wall_us),
+    CLOCK(asked_at),
+    CLOCK(answered_at),
+};
+#undef ROW
+
+#define ROW row_attempt
+static const struct col attempt_cols[] = {
+    KEY_INT(task), KEY_INT(attempt),     TEXT(method),    INT(iteration),
+    INT(batch),    INT(archive_version), TEXT(retrieval), INT(parent),
+    INT(island),   TEXT(plan),           TEXT(code),      TEXT(code_hash),
+    TEXT(stage),   TEXT(verdict),        TEXT(rule),      REAL(fitness),
+    INT(same_as),  BOOL(solved),
+};
+#undef ROW
+
+#define ROW row_shown
+static const struct col shown_cols[] = {
+    KEY_INT(task), KEY_INT(attempt), KEY_INT(rank),
+    INT(entry),    REAL(cosine),     TEXT(reason),
+};
+#undef ROW
+
+/* What repeats and what does not are tables of their own. */
+#define ROW row_verdict
+#define VERDICT_COLS                                                           \
+    KEY_INT(task), KEY_INT(attempt), TEXT(verdict), TEXT(stage),               \
+        TEXT(evidence), BOOL(compiled), BOOL(kernelbench_pass), REAL(max_abs), \
+        REAL(max_rel), REAL(error_ratio), TEXT(feedback), TEXT(record)
+#define VERDICT_TIME_COLS \
+    COL("times", COL_TEXT, COL_LOOSE, times), CLOCK(wall_us), CLOCK(judged_at)
+static const struct col verdict_cols[] = {VERDICT_COLS};
+static const struct col verdict_time_cols[] = {KEY_INT(task), KEY_INT(attempt),
+                                               VERDICT_TIME_COLS};
+static const struct col verdict_read_cols[] = {VERDICT_COLS, VERDICT_TIME_COLS};
+#undef ROW
+
+#define ROW row_entry
+#define ENTRY_COLS                                                       \
+    KEY_INT(entry), INT(version), TEXT(origin), INT(task), INT(attempt), \
+        TEXT(name), TEXT(task_hash), TEXT(problem), TEXT(plan),          \
+        TEXT(solution), TEXT(evidence), TEXT(ported)
+static const struct col entry_cols[] = {ENTRY_COLS};
+static const struct col entry_read_cols[] = {
+    ENTRY_COLS, COL("coalesce(left_version, 0)", COL_INT, 0, withdrawn)};
+#undef ROW
+
+#define ROW row_entry_left
+static const struct col entry_left_cols[] = {
+    KEY_INT(entry),
+    COL("left_version", COL_INT, 0, version),
+    TEXT(why),
+};
+#undef ROW
+
+#define ROW row_review
+static const struct col review_cols[] = {KEY_TEXT(hash), REAL(score),
+                                         TEXT(reply)};
+#undef ROW
+
+#define ROW row_vector
+static const struct col vector_cols[] = {
+    KEY_TEXT(source),
+    KEY_TEXT(hash),
+    {"v", COL_BYTES, 0, AT(v), AT(dim), sizeof(float)}};
+#undef ROW
+
+#define ROW row_change
+static const struct col change_cols[] = {KEY_INT(seq), TEXT(name), INT(number)};
+#undef ROW
+
+#define ROW row_event
+static const struct col event_cols[] = {
+    KEY_INT(seq), TEXT(kind), INT(task),
+    INT(attempt), TEXT(text), COL("told_at", COL_INT, COL_LOOSE, at),
+};
+#undef ROW
+
+#define ROW row_recheck
+static const struct col recheck_cols[] = {
+    KEY_INT(pass), KEY_TEXT(problem), KEY_TEXT(solution),
+    TEXT(under),   TEXT(verdict),     TEXT(evidence),
+    TEXT(why),     CLOCK(judged_at),  INT(rules),
+};
+#undef ROW
+
+#define ROW row_look
+static const struct col look_cols[] = {KEY_INT(look), INT(round),
+                                       INT(shared_version), INT(version)};
+#undef ROW
+
+#define TABLE(name, cols, row, frozen)                                    \
+    {                                                                     \
+        name, cols, sizeof(cols) / sizeof((cols)[0]), sizeof(struct row), \
+            frozen                                                        \
+    }
+
+const struct table store_tables[TABLES] = {
+    [TABLE_FACT] = TABLE("fact", fact_cols, row_fact, NULL),
+    [TABLE_TASK] = TABLE("task", task_cols, row_task, NULL),
+    [TABLE_BLOB] = TABLE("blob", blob_cols, row_blob, NULL),
+    [TABLE_CALL] = TABLE("call", call_cols, row_call, "state = 'answered'"),
+    [TABLE_ATTEMPT] = TABLE("attempt", attempt_cols, row_attempt, NULL),
+    [TABLE_SHOWN] = TABLE("shown", shown_cols, row_shown, NULL),
+    [TABLE_VERDICT] = TABLE("verdict", verdict_cols, row_verdict, NULL),
+    [TABLE_VERDICT_TIME] =
+        TABLE("verdict_time", verdict_time_cols, row_verdict, NULL),
+    [TABLE_ENTRY] = TABLE("entry", entry_cols, row_entry, NULL),
+    [TABLE_ENTRY_LEFT] =
+        TABLE("entry_left", entry_left_cols, row_entry_left, NULL),
+    [TABLE_REVIEW] = TABLE("review", review_cols, row_review, NULL),
+    [TABLE_VECTOR] = TABLE("vector", vector_cols, row_vector, NULL),
+    [TABLE_RECHECK] = TABLE("recheck", recheck_cols, row_recheck, NULL),
+    [TABLE_EVENT] = TABLE("event", event_cols, row_event, NULL),
+    [TABLE_LOOK] = TABLE("look", look_cols, row_look, NULL),
+};
+
+/* For reading only: joins, and what triggers write. */
+static const struct table store_change_read =
+    TABLE("change", change_cols, row_change, NULL);
+static const struct table store_verdict_read =
+    TABLE("verdict JOIN verdict_time USING (task, attempt)", verdict_read_cols,
+          row_verdict, NULL);
+static const struct table store_entry_read =
+    TABLE("entry LEFT JOIN entry_left USING (entry)", entry_read_cols,
+          row_entry, NULL);
+
+static void store_put_names(struct buf *sql, const struct table *t)
+{
+    for (size_t i = 0; i < t->cols; i++)
+        buf_printf(sql, "%s%s", i ? ", " : "", t->col[i].name);
+}
+
+static void store_put_keys(struct buf *sql, const struct table *t)
+{
+    const char *sep = "";
+
+    for (size_t i = 0; i < t->cols; i++) {
+        if (!(t->col[i].flags & COL_KEY))
+            continue;
+        buf_printf(sql, "%s%s", sep, t->col[i].name);
+        sep = ", ";
+    }
+}
 
 /* ---- fields of a struct, by their column ---- */
 
@@ -42,7 +255,7 @@ static size_t far_bytes(const struct col *c, const void *row)
                                : field_bytes(c, row);
 }
 
-size_t store_row_bytes(const struct table *t, const void *row)
+size_t row_bytes(const struct table *t, const void *row)
 {
     size_t n = t->size;
 
@@ -51,7 +264,7 @@ size_t store_row_bytes(const struct table *t, const void *row)
     return n;
 }
 
-void store_row_copy(const struct table *t, const void *row, void *into)
+void row_copy(const struct table *t, const void *row, void *into)
 {
     char *tail = (char *)into + t->size;
 
@@ -111,10 +324,10 @@ static void put_same(struct buf *sql, const struct table *t)
     }
 }
 
-static sqlite3_stmt *store_prepare(struct store *s, const struct table *t,
-                                   void (*put)(struct buf *,
-                                               const struct table *),
-                                   sqlite3_stmt **kept, struct err *e)
+static sqlite3_stmt *row_prepare(struct row_writer *w, const struct table *t,
+                                 void (*put)(struct buf *,
+                                             const struct table *),
+                                 sqlite3_stmt **kept, struct err *e)
 {
     struct buf sql;
 
@@ -122,9 +335,9 @@ static sqlite3_stmt *store_prepare(struct store *s, const struct table *t,
         return *kept;
     buf_init(&sql, BUF_UNLIMITED);
     put(&sql, t);
-    if (sqlite3_prepare_v3(s->writer, sql.data, (int)sql.len,
+    if (sqlite3_prepare_v3(w->db, sql.data, (int)sql.len,
                            SQLITE_PREPARE_PERSISTENT, kept, NULL) != SQLITE_OK)
-        store_sql_err(e, s->writer, s->path, t->name);
+        store_sql_err(e, w->db, w->path, t->name);
     buf_release(&sql);
     return *kept;
 }
@@ -160,8 +373,8 @@ static void bind_column(sqlite3_stmt *q, int i, const struct col *c,
 
 /* Runs a statement of ours with the row's values; SQLITE_DONE or SQLITE_ROW
  * when all is well. */
-static int store_run(sqlite3_stmt *q, const struct table *t, const void *row,
-                     unsigned but)
+static int row_run(sqlite3_stmt *q, const struct table *t, const void *row,
+                   unsigned but)
 {
     int rc;
 
@@ -173,7 +386,7 @@ static int store_run(sqlite3_stmt *q, const struct table *t, const void *row,
     return rc;
 }
 
-static int conflict(const struct store *s, const struct table *t,
+static int conflict(const struct row_writer *w, const struct table *t,
                     const void *row, struct err *e)
 {
     struct buf key;
@@ -192,32 +405,40 @@ static int conflict(const struct store *s, const struct table *t,
     }
     err_set(e, ERR_SYSTEM,
             "%s: BUG: %s with%s is stored already and says something else",
-            s->path, t->name, buf_str(&key));
+            w->path, t->name, buf_str(&key));
     buf_release(&key);
     return -1;
 }
 
-int store_insert(struct store *s, const struct table *t, const void *row,
-                 struct err *e)
+int row_insert(struct row_writer *w, const struct table *t, const void *row,
+               struct err *e)
 {
     size_t k = (size_t)(t - store_tables);
-    sqlite3_stmt *q = store_prepare(s, t, put_insert, &s->insert[k], e);
+    sqlite3_stmt *q = row_prepare(w, t, put_insert, &w->insert[k], e);
     int rc;
 
     if (!q)
         return -1;
-    if (store_run(q, t, row, 0) != SQLITE_DONE)
-        return store_sql_err(e, s->writer, s->path, t->name);
-    if (sqlite3_changes(s->writer) > 0)
+    if (row_run(q, t, row, 0) != SQLITE_DONE)
+        return store_sql_err(e, w->db, w->path, t->name);
+    if (sqlite3_changes(w->db) > 0)
         return 0;
-    q = store_prepare(s, t, put_same, &s->same[k], e);
+    q = row_prepare(w, t, put_same, &w->same[k], e);
     if (!q)
         return -1;
-    rc = store_run(q, t, row, COL_LOOSE);
+    rc = row_run(q, t, row, COL_LOOSE);
     if (rc == SQLITE_ROW)
         return 0;
-    return rc == SQLITE_DONE ? conflict(s, t, row, e)
-                             : store_sql_err(e, s->writer, s->path, t->name);
+    return rc == SQLITE_DONE ? conflict(w, t, row, e)
+                             : store_sql_err(e, w->db, w->path, t->name);
+}
+
+void row_writer_release(struct row_writer *w)
+{
+    for (size_t i = 0; i < TABLES; i++) {
+        sqlite3_finalize(w->insert[i]);
+        sqlite3_finalize(w->same[i]);
+    }
 }
 
 #define WRITE(name, number)                                        \
@@ -254,11 +475,247 @@ void store_entry_leaves(struct store *s, int64_t entry, int64_t version,
               &(struct row_entry_left){entry, version, why});
 }
 
-void store_event(struct store *s, const char *kind, int64_t task,
-                 int64_t attempt, const char *text)
-{
-    struct row_event r = {++s->events, kind, task,
-                          attempt,     text, date_now_us()};
+/* ---- reading ---- */
 
-    store_put(s, &store_tables[TABLE_EVENT], &r);
+/* One reading: the caller's function under its own type, and its argument. */
+struct reading {
+    union {
+        int (*task)(const struct row_task *, void *);
+        int (*call)(const struct row_call *, void *);
+        int (*attempt)(const struct row_attempt *, void *);
+        int (*shown)(const struct row_shown *, void *);
+        int (*verdict)(const struct row_verdict *, void *);
+        int (*entry)(const struct row_entry *, void *);
+        int (*review)(const struct row_review *, void *);
+        int (*recheck)(const struct row_recheck *, void *);
+        int (*look)(const struct row_look *, void *);
+        int (*vector)(const struct row_vector *, void *);
+    } fn;
+    void *arg;
+    int (*give)(const struct reading *r, const void *row);
+    /* Only rows of which this holds, such as "task ="; NULL: all. */
+    const char *where, *text; /* text NULL: the number counts */
+    int64_t number;
+};
+
+/* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
+static void store_load(sqlite3_stmt *q, int i, const struct col *c, void *row,
+                       struct buf *aligned)
+{
+    char *field = (char *)row + c->at;
+    const void *p;
+    size_t count;
+
+    switch (c->type) {
+    case COL_INT:
+        memcpy(field, &(int64_t){sqlite3_column_int64(q, i)}, sizeof(int64_t));
+        break;
+    case COL_BOOL:
+        memcpy(field, &(bool){sqlite3_column_int(q, i) != 0}, sizeof(bool));
+        break;
+    case COL_REAL:
+        memcpy(field,
+               &(double){sqlite3_column_type(q, i) == SQLITE_NULL
+                             ? (double)NAN
+                             : sqlite3_column_double(q, i)},
+               sizeof(double));
+        break;
+    case COL_TEXT:
+        p = sqlite3_column_text(q, i);
+        memcpy(field, &p, sizeof(p));
+        break;
+    case COL_BYTES:
+        buf_reset(aligned);
+        p = sqlite3_column_blob(q, i);
+        count = (size_t)sqlite3_column_bytes(q, i) / c->unit;
+        buf_put(aligned, p, count * c->unit);
+        p = aligned->data;
+        memcpy(field, &p, sizeof(p));
+        memcpy((char *)row + c->count_at, &count, sizeof(count));
+        break;
+    }
+}
+
+static int store_each_row(sqlite3_stmt *q, const struct table *t,
+                          const struct reading *r, int *state)
+{
+    union { /* large and aligned enough for every row */
+        struct row_call call;
+        struct row_entry entry;
+        struct row_attempt attempt;
+        struct row_verdict verdict;
+    } row;
+    struct buf aligned;
+    int rc = 0;
+
+    if (t->size > sizeof(row))
+        BUG("%s: a row of %zu bytes", t->name, t->size);
+    buf_init(&aligned, BUF_UNLIMITED);
+    memset(&row, 0, sizeof(row));
+    while (rc == 0 && (*state = sqlite3_step(q)) == SQLITE_ROW) {
+        for (size_t i = 0; i < t->cols; i++)
+            store_load(q, (int)i, &t->col[i], &row, &aligned);
+        rc = r->give(r, &row);
+    }
+    buf_release(&aligned);
+    return rc;
+}
+
+static int each(struct store *s, const struct table *t, const struct reading *r,
+                struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    struct buf sql;
+    int rc = -1, state = SQLITE_DONE;
+
+    buf_init(&sql, BUF_UNLIMITED);
+    buf_puts(&sql, "SELECT ");
+    store_put_names(&sql, t);
+    buf_printf(&sql, " FROM %s", t->name);
+    if (r->where)
+        buf_printf(&sql, " WHERE %s ?1", r->where);
+    buf_puts(&sql, " ORDER BY ");
+    store_put_keys(&sql, t);
+    if (sqlite3_prepare_v2(store_reader(s), sql.data, (int)sql.len, &q, NULL) !=
+        SQLITE_OK)
+        state = SQLITE_ERROR;
+    else if (r->text)
+        sqlite3_bind_text(q, 1, r->text, -1, SQLITE_STATIC);
+    else if (r->where)
+        sqlite3_bind_int64(q, 1, r->number);
+    if (q)
+        rc = store_each_row(q, t, r, &state);
+    if (state != SQLITE_DONE && state != SQLITE_ROW)
+        rc = store_sql_err(e, store_reader(s), store_path(s), t->name);
+    sqlite3_finalize(q);
+    buf_release(&sql);
+    return rc;
+}
+
+#define READ(name, table)                                                    \
+    static int give_##name(const struct reading *r, const void *row)         \
+    {                                                                        \
+        return r->fn.name(row, r->arg);                                      \
+    }                                                                        \
+    int store_each_##name(struct store *s,                                   \
+                          int (*fn)(const struct row_##name *, void *),      \
+                          void *arg, struct err *e)                          \
+    {                                                                        \
+        struct reading r = {.fn.name = fn, .arg = arg, .give = give_##name}; \
+        return each(s, table, &r, e);                                        \
+    }
+
+READ(task, &store_tables[TABLE_TASK])
+READ(call, &store_tables[TABLE_CALL])
+READ(attempt, &store_tables[TABLE_ATTEMPT])
+READ(shown, &store_tables[TABLE_SHOWN])
+READ(verdict, &store_verdict_read)
+READ(entry, &store_entry_read)
+READ(review, &store_tables[TABLE_REVIEW])
+READ(recheck, &store_tables[TABLE_RECHECK])
+READ(look, &store_tables[TABLE_LOOK])
+
+static int give_vector(const struct reading *r, const void *row)
+{
+    return r->fn.vector(row, r->arg);
+}
+
+int store_each_vector(struct store *s, const char *source,
+                      int (*fn)(const struct row_vector *, void *), void *arg,
+                      struct err *e)
+{
+    struct reading r = {.fn.vector = fn,
+                        .arg = arg,
+                        .give = give_vector,
+                        .where = "source =",
+                        .text = source};
+
+    return each(s, &store_tables[TABLE_VECTOR], &r, e);
+}
+
+/* ---- lists ---- */
+
+static const struct {
+    const struct table *table;
+    const char *where;
+} listed[STORE_WHATS] = {
+    [STORE_TASKS] = {&store_tables[TABLE_TASK], "ord ="},
+    [STORE_CALLS] = {&store_tables[TABLE_CALL], "task ="},
+    [STORE_ATTEMPTS] = {&store_tables[TABLE_ATTEMPT], "task ="},
+    [STORE_SHOWN] = {&store_tables[TABLE_SHOWN], "task ="},
+    [STORE_VERDICTS] = {&store_verdict_read, "task ="},
+    [STORE_ENTRIES] = {&store_entry_read, "entry ="},
+    [STORE_RECHECKS] = {&store_tables[TABLE_RECHECK], "pass ="},
+    [STORE_LOOKS] = {&store_tables[TABLE_LOOK], "look ="},
+    [STORE_EVENTS] = {&store_tables[TABLE_EVENT], "seq >"},
+    [STORE_CHANGES] = {&store_change_read, "seq >"},
+};
+
+struct listing {
+    const struct table *table;
+    struct store_list *list;
+    struct arena *memory;
+};
+
+static int list_row(const struct reading *r, const void *row)
+{
+    const struct listing *g = r->arg;
+    struct store_list *l = g->list;
+    char *to, *before;
+
+    l->row = xgrow(l->row, &l->cap, l->len, l->size);
+    to = (char *)l->row + l->len++ * l->size;
+    before = l->len > 1 ? to - l->size : NULL;
+    memset(to, 0, l->size);
+    memcpy(to, row, g->table->size);
+    for (size_t i = 0; i < g->table->cols; i++) {
+        size_t at = g->table->col[i].at;
+        const char *text, *last = NULL;
+
+        if (g->table->col[i].type != COL_TEXT)
+            continue;
+        memcpy(&text, to + at, sizeof(text));
+        if (before)
+            memcpy(&last, before + at, sizeof(last));
+        if (text && last && strcmp(text, last) == 0)
+            text = last;
+        else if (text)
+            text = arena_strdup(g->memory, text);
+        memcpy(to + at, &text, sizeof(text));
+    }
+    return 0;
+}
+
+int store_list(struct store *s, enum store_what what, int64_t of,
+               struct store_list *l, struct arena *a, struct err *e)
+{
+    struct listing g = {listed[what].table, l, a};
+    struct reading r = {.arg = &g,
+                        .give = list_row,
+                        .where = of == STORE_ALL ? NULL : listed[what].where,
+                        .number = of};
+
+    l->size = l->size ? l->size : g.table->size;
+    return each(s, g.table, &r, e);
+}
+
+int store_get(struct store *s, const char *name, struct buf *out, struct err *e)
+{
+    static const char sql[] = "SELECT value FROM fact WHERE name = ?1";
+    sqlite3_stmt *q = NULL;
+    int rc = -1, got = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(store_reader(s), sql, -1, &q, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
+        got = sqlite3_step(q);
+    }
+    if (got == SQLITE_DONE)
+        rc = 0;
+    else if (got != SQLITE_ROW)
+        store_sql_err(e, store_reader(s), store_path(s), "fact");
+    else if (buf_add(out, sqlite3_column_text(q, 0),
+                     (size_t)sqlite3_column_bytes(q, 0), e) == 0)
+        rc = 1;
+    sqlite3_finalize(q);
+    return rc;
 }

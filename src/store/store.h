@@ -302,4 +302,14 @@ int store_last_change(struct store *s, int64_t *seq, struct err *e);
 /* True for a file that an older program wrote: it has no such log, or has had it
  * only since the store was opened. */
 bool store_has_no_log(const struct store *s);
+
+/* ---- for tests ---- */
+
+/* The connection that writes, and the bytes that wait for it. */
+struct sqlite3 *store_writing(const struct store *s);
+size_t store_queued(struct store *s);
+/* Before the first row: the process ends instead of doing the N-th
+ * operation of the writer (a row, a commit, a callback). */
+void store_fault_set(struct store *s, int64_t n);
+
 #endif

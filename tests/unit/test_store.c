@@ -1,6 +1,7 @@
 /* test_store.c: what goes in comes out, in order, once, or the file says why. */
 #include "io/co.h"
-#include "store/store_int.h"
+#include "store/db_schema.h"
+#include "store/rows.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -254,7 +255,8 @@ static void test_rows(void)
     check_all(s, "while it is open");
     put_all(s);
     ok(store_sync(s, &e) == 0, "the same rows again are passed over");
-    ok(store_number(s->writer, "", "PRAGMA synchronous", &mode, &e) == 0 &&
+    ok(store_number(store_writing(s), "", "PRAGMA synchronous", &mode, &e) ==
+               0 &&
            mode == 2,
        "a commit waits for the disk");
     store_event(s, "infra", 3, 1, "why");
@@ -590,9 +592,7 @@ static void test_queue_is_bounded(void)
     for (char i = 0; i < 12; i++) {
         text[0] = i;
         store_blob(s, (struct str){text, n}, hash);
-        pthread_mutex_lock(&s->lock);
-        most = s->bytes > most ? s->bytes : most;
-        pthread_mutex_unlock(&s->lock);
+        most = store_queued(s) > most ? store_queued(s) : most;
     }
     ok(store_sync(s, &e) == 0 && most <= (size_t)64 << 20,
        "at most 64 MiB wait (%zu)", most >> 20);

@@ -1,5 +1,6 @@
 /* test_store_file.c: the database as a file: its schema, and what is refused. */
-#include "store/store_int.h"
+#include "store/db_schema.h"
+#include "store/rows.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,7 +364,7 @@ static void test_read_leaves_nothing(void)
 
     db_close(db_open(dir, STORE_NEW, NULL));
     s = db_open(dir, STORE_READ, NULL);
-    ok(store_exec(s->reader, "run.db", "DELETE FROM fact", &e) < 0,
+    ok(store_exec(store_reader(s), "run.db", "DELETE FROM fact", &e) < 0,
        "a store that is read cannot be written");
     db_close(s);
     ok(access(log, F_OK) < 0 && access(index, F_OK) < 0,

@@ -5,7 +5,8 @@
  * The process is this program with STORE_CHILD="PATH GROUPS AT_ONCE" in its
  * environment. It writes groups of rows, continuing where the file ends, and
  * says "durable N" for each group it is told of. */
-#include "store/store_int.h"
+#include "store/db_schema.h"
+#include "store/rows.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -104,7 +105,7 @@ static int64_t number(struct store *s, const char *sql)
     struct err e = ERR_INIT;
     int64_t n;
 
-    if (store_number(s->reader, s->path, sql, &n, &e) < 0)
+    if (store_number(store_reader(s), store_path(s), sql, &n, &e) < 0)
         BUG("%s", e.text);
     return n;
 }

@@ -1,8 +1,8 @@
-/* schema.c: the tables as numbered steps, and how a file comes to the last.
+/* db_schema.c: the tables as numbered steps, and how a file comes to the last.
  *
  * A step that was released never changes: files made by it are out there. What
  * is new goes into a step of its own, and into the tables of rows.c. */
-#include "store/store_int.h"
+#include "store/db_schema.h"
 
 #include "base/mem.h"
 
@@ -10,6 +10,76 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* ---- errors ---- */
+
+static const struct {
+    int code;
+    enum err_kind kind;
+    int sys;
+    const char *text;
+} complaints[] = {
+    {SQLITE_FULL, ERR_SYSTEM, ENOSPC,
+     "the disk is full; free some space and continue with "
+     "'monkeys resume'"},
+    {SQLITE_NOTADB, ERR_INPUT, 0, "not a database; name the folder of a run"},
+    {SQLITE_CORRUPT, ERR_INPUT, 0,
+     "the database is damaged; 'sqlite3 FILE .recover' recovers what it can"},
+    {SQLITE_READONLY, ERR_INPUT, 0,
+     "cannot be written; check the permissions of the file and its folder"},
+    {SQLITE_PERM, ERR_INPUT, EACCES, "cannot be opened; check its permissions"},
+    {SQLITE_CANTOPEN, ERR_INPUT, 0,
+     "cannot be opened; check the permissions of the file and its folder"},
+    {SQLITE_BUSY, ERR_SYSTEM, EBUSY,
+     "locked by another program; try again when it has ended ('fuser -v FILE' "
+     "shows which one)"},
+};
+
+int store_sql_err(struct err *e, sqlite3 *db, const char *path,
+                  const char *doing)
+{
+    int code = sqlite3_errcode(db) & 0xff, sys = sqlite3_system_errno(db);
+
+    for (size_t i = 0; i < sizeof(complaints) / sizeof(complaints[0]); i++) {
+        if (complaints[i].code != code)
+            continue;
+        err_set(e, complaints[i].kind, "%s: %s", path, complaints[i].text);
+        e->sys = complaints[i].sys;
+        return -1;
+    }
+    if (code == SQLITE_IOERR && sys) {
+        errno = sys;
+        return err_sys(e, "%s: %s", path, doing);
+    }
+    return err_set(e, ERR_SYSTEM, "%s: %s: %s", path, doing,
+                   sqlite3_errmsg(db));
+}
+
+int store_exec(sqlite3 *db, const char *path, const char *sql, struct err *e)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return store_sql_err(e, db, path, "set up");
+}
+
+int store_number(sqlite3 *db, const char *path, const char *sql, int64_t *out,
+                 struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = -1;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW) {
+        *out = sqlite3_column_int64(q, 0);
+        rc = 0;
+    } else {
+        store_sql_err(e, db, path, sql);
+    }
+    sqlite3_finalize(q);
+    return rc;
+}
+
+/* ---- the steps ---- */
 
 /* Small rows with a natural key need no row number; a blob is large, and a
  * search among its neighbours should not read it. */
