@@ -259,7 +259,7 @@ class Run:
         jobs = [self.own("elsewhere", "elsewhere-nowhere")]
         for name, address in held.items():
             text = OWN["elsewhere"].text().replace("ADDRESS = 0", f"ADDRESS = {address}")
-            jobs.append(self.job(f"elsewhere-{name}", "triton", RELU, text))
+            jobs.append(self.job(f"elsewhere-{name}", "cuda", RELU, text))
             jobs.append(self.good(f"after-{name}"))
         worker = self.session(jobs, 1)
         answer = worker.answers.get("elsewhere-nowhere", {})
