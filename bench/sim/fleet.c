@@ -329,7 +329,7 @@ static void pump(struct sim *s)
         l->task = work;
         l->cached = now > cached;
         cached = now;
-        s->overfull += worker_memory_taken(n->worker) > n->memory;
+        s->overfull += worker_counts(n->worker).memory_taken > n->memory;
         *n->last = l;
         n->last = &l->next;
         if (n->up) /* else it has ended, and nobody knows */

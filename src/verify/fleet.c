@@ -1,4 +1,10 @@
-/* fleet.c: queues, leases and the choice of a worker. */
+/* fleet.c: queues, leases and the choice of a worker.
+ *
+ * A task's truth takes longer to compute than most verdicts, and a worker keeps it. So
+ * who is asked matters: work goes where its truth is, as long as nobody waits idle for
+ * that. With hundreds of workers and thousands of jobs each look must be short: only
+ * workers for which something has changed are looked at, and only the first LOOK of
+ * the waiting work. Without these a fleet of 1,000 keeps its orchestrator busy. */
 #include "verify/fleet.h"
 
 #include "base/map.h"
@@ -487,9 +493,12 @@ uint64_t fleet_too_large(const struct fleet *f)
     return 0;
 }
 
-size_t worker_leased(const struct worker *w)
+struct worker_counts worker_counts(const struct worker *w)
 {
-    return w->leased;
+    return (struct worker_counts){.leased = w->leased,
+                                  .answered = w->answered,
+                                  .truths = w->truth_count,
+                                  .memory_taken = w->taken};
 }
 
 size_t worker_works(const struct worker *w, void **work, size_t max)
@@ -500,24 +509,4 @@ size_t worker_works(const struct worker *w, void **work, size_t max)
         if (--at < max)
             work[at] = k->arg;
     return w->leased < max ? w->leased : max;
-}
-
-size_t worker_truths(const struct worker *w)
-{
-    return w->truth_count;
-}
-
-size_t worker_slots(const struct worker *w)
-{
-    return w->slots;
-}
-
-size_t worker_answered(const struct worker *w)
-{
-    return w->answered;
-}
-
-uint64_t worker_memory_taken(const struct worker *w)
-{
-    return w->taken;
 }

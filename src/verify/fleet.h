@@ -68,13 +68,13 @@ struct fleet_counts fleet_counts(const struct fleet *f);
  * would wait forever. Else 0. */
 uint64_t fleet_too_large(const struct fleet *f);
 
-size_t worker_leased(const struct worker *w);
+struct worker_counts {
+    size_t leased, answered, truths;
+    uint64_t memory_taken;
+};
+struct worker_counts worker_counts(const struct worker *w);
 /* The arguments of its work, the first leased first; at most `max`. Returns how
  * many. */
 size_t worker_works(const struct worker *w, void **work, size_t max);
-size_t worker_truths(const struct worker *w);
-size_t worker_slots(const struct worker *w);
-size_t worker_answered(const struct worker *w);
-uint64_t worker_memory_taken(const struct worker *w);
 
 #endif

@@ -162,14 +162,15 @@ static void member_free(struct member *m)
 static void member_note(struct member *m)
 {
     struct roster_line *l = m->line;
+    struct worker_counts counts = worker_counts(m->worker);
     void *work[TASKS_MAX];
     size_t n = worker_works(m->worker, work, TASKS_MAX);
 
     roster_set(l, n ? ROSTER_BUSY : ROSTER_IDLE);
     l->heard_us = date_now_us() - (tick_now_ns() - m->heard_ns) / 1000;
-    l->verdicts = worker_answered(m->worker);
-    l->truths = worker_truths(m->worker);
-    l->taken_bytes = worker_memory_taken(m->worker);
+    l->verdicts = counts.answered;
+    l->truths = counts.truths;
+    l->taken_bytes = counts.memory_taken;
     json_decref(l->tasks);
     l->tasks = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -186,7 +187,7 @@ static void member_drop(struct member *m, const char *why)
 
     if (m->worker) {
         log_warn("worker %s: %s; %zu of its jobs go to others", m->line->name,
-                 why, worker_leased(m->worker));
+                 why, worker_counts(m->worker).leased);
         member_note(m);
         roster_set(m->line, m->silent ? ROSTER_FENCED : ROSTER_LOST);
         fleet_leave(w->fleet, m->worker);

@@ -152,7 +152,7 @@ static void test_memory(void)
             memcpy(out[open++].fence, fence, sizeof(fence));
         }
         for (size_t i = 0; i < 8; i++)
-            over += worker_memory_taken(w[i]) > sizes[i];
+            over += worker_counts(w[i]).memory_taken > sizes[i];
         if (open && (random & 1 || given == 2000)) {
             size_t i = (random >> 4) % open;
 
