@@ -175,7 +175,7 @@ static int analysis_open_runs(struct analysis *a, const char *const *dir,
         a->run[i] = (struct programs_run){s, dir[i], analysis_name(a, dir[i]),
                                           lock_owner(dir[i])};
         a->runs++;
-        query_functions(store_reader(s), s);
+        query_functions(store_reader(s));
     }
     return 0;
 }
@@ -197,7 +197,7 @@ static int analysis_open_db(struct analysis *a, struct err *e)
         sqlite3_exec(a->db, buf_str(&b), NULL, NULL, NULL) != SQLITE_OK)
         rc = query_fail(a->db, "merged", e);
     buf_release(&b);
-    query_functions(a->db, NULL);
+    query_functions(a->db);
     programs_functions(&a->programs, a->db);
     return rc;
 }

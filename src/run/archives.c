@@ -65,19 +65,13 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                   const struct run_attempt *a, kernel_fn *fn, void *arg,
                   struct err *e)
 {
-    const char *precision = run_view_fact(v, "precision");
-    char *name = kernel_name(task->row.id),
-         *origin = kernel_origin(run_view_fact(v, "method"), a->row.attempt,
-                                 run_view_fact(v, "model")),
-         *on = kernel_verified_on(run_view_fact(v, "device"), precision);
-    struct kernel k = {.name = name,
-                       .origin = origin,
-                       .licence = "as its task",
-                       .dtype = precision,
-                       .dsl = run_view_fact(v, "dsl"),
-                       .verified = true,
-                       .rules = archives_rules(v, task, a),
-                       .verified_on = on,
+    struct kernel_finding f = {.method = run_view_fact(v, "method"),
+                               .model = run_view_fact(v, "model"),
+                               .device = run_view_fact(v, "device"),
+                               .precision = run_view_fact(v, "precision"),
+                               .dsl = run_view_fact(v, "dsl"),
+                               .attempt = a->row.attempt};
+    struct kernel k = {.rules = archives_rules(v, task, a),
                        .piece = task->row.kind ? summary_piece_json(&task->row)
                                                : NULL,
                        .task = run_view_program(v, task, e)};
@@ -92,15 +86,13 @@ int archives_tell(struct run_view *v, const struct run_task *task,
         k.retired_why = again->why ? again->why : again->verdict;
     }
     arena_init(&texts);
+    kernel_found(&k, &texts, task->row.id, &f);
     if (k.task && kernel_texts(v, a, &texts, &k, e) == 0)
         rc = fn(&k, arg, e);
     task_free(k.task);
     json_decref(k.piece);
     json_decref(k.judged);
     arena_release(&texts);
-    free(name);
-    free(origin);
-    free(on);
     return rc;
 }
 

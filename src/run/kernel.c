@@ -282,18 +282,6 @@ int kernel_write(const char *dir, const struct kernel *k, struct str source,
     return rc;
 }
 
-char *kernel_origin(const char *method, int64_t attempt, const char *model)
-{
-    return xasprintf("%s, attempt %lld, %s", method, (long long)attempt,
-                     model && model[0] ? model : "a model without a name");
-}
-
-char *kernel_verified_on(const char *device, const char *precision)
-{
-    return xasprintf("%s, %s, evidence %s", device, precision,
-                     evidences[EVIDENCE_ARCHIVE].name);
-}
-
 char *kernel_name(const char *task_id)
 {
     bool digit = task_id[0] >= '0' && task_id[0] <= '9';
@@ -303,6 +291,25 @@ char *kernel_name(const char *task_id)
         if (!isalnum((unsigned char)*p) || !isascii((unsigned char)*p))
             *p = '_';
     return name;
+}
+
+void kernel_found(struct kernel *k, struct arena *a, const char *task_id,
+                  const struct kernel_finding *f)
+{
+    char *name = kernel_name(task_id);
+
+    k->name = arena_strdup(a, name);
+    k->origin = arena_printf(
+        a, "%s, attempt %lld, %s", f->method, (long long)f->attempt,
+        f->model && f->model[0] ? f->model : "a model without a name");
+    k->verified = true;
+    k->verified_on =
+        arena_printf(a, "%s, %s, evidence %s", f->device, f->precision,
+                     evidences[EVIDENCE_ARCHIVE].name);
+    k->licence = "as its task";
+    k->dtype = f->precision;
+    k->dsl = f->dsl;
+    free(name);
 }
 
 char *kernel_free_name(const char *dir, const char *name)

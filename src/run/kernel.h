@@ -6,6 +6,7 @@
 #ifndef RUN_KERNEL_H
 #define RUN_KERNEL_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -67,10 +68,14 @@ json_t *kernel_meta_of(const struct kernel *k);
 void kernel_take_meta(const json_t *meta, struct kernel *out);
 /* What a kernel keeps of the record of its verdict (a new reference), or NULL. */
 json_t *kernel_judged(const json_t *record);
-/* The caller frees both: where a kernel of a run comes from, and what has
- * verified it. */
-char *kernel_origin(const char *method, int64_t attempt, const char *model);
-char *kernel_verified_on(const char *device, const char *precision);
+/* What a kernel that a run has found says of itself: its name, where it comes from, and
+ * what has verified it. Texts are in `a`, or those of `f`. */
+struct kernel_finding {
+    const char *method, *model, *device, *precision, *dsl;
+    int64_t attempt;
+};
+void kernel_found(struct kernel *k, struct arena *a, const char *task_id,
+                  const struct kernel_finding *f);
 /* As `archive list --json` prints it, or (`texts`) `archive show --json`; the
  * caller owns the reference. */
 json_t *kernel_json(const struct kernel *k, bool texts);

@@ -177,13 +177,13 @@ static const struct {
     {"cut", 2, sql_cut},
 };
 
-void query_functions(sqlite3 *db, struct store *s)
+void query_functions(sqlite3 *db)
 {
     int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
 
     for (size_t i = 0; i < sizeof(sql_functions) / sizeof(*sql_functions); i++)
         sqlite3_create_function(db, sql_functions[i].name,
-                                sql_functions[i].args, how, s,
+                                sql_functions[i].args, how, NULL,
                                 sql_functions[i].fn, NULL, NULL);
     sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, query_add_number,
                             query_end_geomean);
@@ -278,71 +278,4 @@ int query_each(const struct query_db *d, const char *name, const json_t *given,
         rc = query_step(q, name, fn, arg, e);
     }
     return rc;
-}
-
-/* ---- rows as JSON ---- */
-
-static json_t *query_value(sqlite3_stmt *q, int i, char format)
-{
-    const char *text;
-    json_t *v;
-
-    switch (sqlite3_column_type(q, i)) {
-    case SQLITE_INTEGER:
-        return format == 'b' ? json_boolean(sqlite3_column_int(q, i))
-                             : json_integer(sqlite3_column_int64(q, i));
-    case SQLITE_FLOAT:
-        return json_real(sqlite3_column_double(q, i));
-    case SQLITE_NULL:
-        return json_null();
-    default:
-        text = (const char *)sqlite3_column_text(q, i);
-        v = format == 'j' ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-        return v ? v : jsn_text(text, (size_t)sqlite3_column_bytes(q, i));
-    }
-}
-
-static int query_add_row(sqlite3_stmt *q, void *arg, struct err *e)
-{
-    json_t *row = json_object();
-
-    (void)e;
-    for (int i = 0; i < sqlite3_column_count(q); i++) {
-        const char *name = sqlite3_column_name(q, i);
-        size_t n = strcspn(name, ":?");
-        json_t *v = query_value(q, i, name[n] == ':' ? name[n + 1] : '\0');
-
-        if (json_is_null(v) && name[strlen(name) - 1] == '?')
-            continue;
-        json_object_setn_new(row, name, n, v);
-    }
-    json_array_append_new(arg, row);
-    return 0;
-}
-
-json_t *query_rows(struct store *s, const char *name, json_t *given,
-                   struct err *e)
-{
-    json_t *rows = json_array();
-    int rc = query_each(&(struct query_db){.db = store_reader(s)}, name, given,
-                        query_add_row, rows, e);
-
-    json_decref(given);
-    if (rc == 0)
-        return rows;
-    json_decref(rows);
-    return NULL;
-}
-
-json_t *query_row(struct store *s, const char *name, json_t *given,
-                  struct err *e)
-{
-    json_t *rows = query_rows(s, name, given, e);
-    json_t *row = json_array_get(rows, 0);
-
-    if (!rows)
-        return NULL;
-    row = row ? json_incref(row) : json_null();
-    json_decref(rows);
-    return row;
 }

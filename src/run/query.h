@@ -1,16 +1,15 @@
-/* query.h: queries, and the one way from their rows to C and to JSON. A query is a
+/* query.h: queries, and the one way from their rows to C. A query is a
  * file NAME.sql under src/, which is compiled in; it may have several statements.
  *
  * A list or a table that is selection, joining and grouping is a query, so that no
  * code repeats what SQLite does better. What SQLite cannot do is a function that
- * queries may call, listed in query.c: intervals and tests (src/stats), what a stored
+ * queries may call, listed in query.c: intervals and tests (base/stats.h), what a stored
  * record says, how a number is rounded. */
 #ifndef RUN_QUERY_H
 #define RUN_QUERY_H
 
 #include "base/err.h"
 #include "base/json.h"
-#include "store/store.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -25,9 +24,8 @@ struct query_db {
 
 /* The text of a file; NULL: there is none of this name. */
 const char *query_text(const char *name);
-/* Lets queries to a database call the functions. Those that read stored texts need a
- * store; NULL: there is none. */
-void query_functions(struct sqlite3 *db, struct store *s);
+/* Lets queries to a database call the functions. */
+void query_functions(struct sqlite3 *db);
 
 /* Runs a file. Calls back for each row, until it returns other than 0, which is then
  * returned. The statement's parameter :NAME is the member NAME of `given` (NULL: there
@@ -39,15 +37,5 @@ int query_each(const struct query_db *d, const char *name, const json_t *given,
 int query_step(struct sqlite3_stmt *q, const char *name, query_fn *fn,
                void *arg, struct err *e);
 int query_fail(struct sqlite3 *db, const char *name, struct err *e);
-
-/* The rows of a query to a run, as a list of objects. A column's name is the
- * member's; at its end ":b" makes true or false, ":j" JSON of its text, and "?"
- * leaves the member out where the value is NULL. `given` is taken. The caller owns the
- * reference. */
-json_t *query_rows(struct store *s, const char *name, json_t *given,
-                   struct err *e);
-/* The first row alone; null if there is none. */
-json_t *query_row(struct store *s, const char *name, json_t *given,
-                  struct err *e);
 
 #endif

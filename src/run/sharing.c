@@ -746,32 +746,24 @@ static void share_give(struct run_share *h, const struct own *o)
 {
     struct run *r = h->r;
     struct task *t = r->tasks.task[o->ord];
-    char *name = kernel_name(t->id),
-         *origin =
-             kernel_origin(r->set->method, o->attempt, r->set->model.model),
-         *on = kernel_verified_on(r->set->verify.device, r->opt.precision);
-    struct kernel k = {.name = name,
-                       .task = t,
-                       .origin = origin,
-                       .licence = "as its task",
-                       .dtype = r->opt.precision,
-                       .dsl = r->pack->id,
-                       .verified = true,
-                       .rules = VERDICT_RULES,
-                       .verified_on = on};
+    struct kernel_finding f = {.method = r->set->method,
+                               .model = r->set->model.model,
+                               .device = r->set->verify.device,
+                               .precision = r->opt.precision,
+                               .dsl = r->pack->id,
+                               .attempt = o->attempt};
+    struct kernel k = {.task = t, .rules = VERDICT_RULES};
     struct err e = ERR_INIT;
     struct arena texts;
 
     arena_init(&texts);
+    kernel_found(&k, &texts, t->id, &f);
     if (own_kernel(r, o, &texts, &k, &e) == 0)
         sharing_give(h->sharing, &k);
     else
         log_warn("%s is not in the shared archive: %s", t->id, e.text);
     arena_release(&texts);
     json_decref(k.piece);
-    free(name);
-    free(origin);
-    free(on);
 }
 
 /* One call for each own kernel, in their order. */

@@ -188,8 +188,8 @@ static int more_tasks(const void *a, const void *b)
     return strcmp(x->error, y->error);
 }
 
-/* `known` has the errors of m->error by their keys. */
-/* `failure` is the same pointer for all that failed alike. */
+/* `known` has the errors of m->error by `failure`, which is the same pointer for all
+ * that failed alike. */
 static void count_error(struct summary *m, struct map *known,
                         const struct summary_task *t, const char *failure)
 {
@@ -204,48 +204,30 @@ static void count_error(struct summary *m, struct map *known,
     x->tasks++;
 }
 
-static int add_errors(struct summary *m, struct run_view *v, struct err *e)
+/* Why a task or piece is not solved, and whether its time can be believed. Errors of
+ * pieces are shown with them, and counted nowhere. */
+static int add_reasons(struct summary *m, struct run_view *v, size_t ord,
+                       struct map *known, struct err *e)
 {
-    struct map known;
-    int rc = 0;
+    struct summary_task *t = task_or_piece(m, (int64_t)ord);
+    struct run_attempt *a = run_task_best(&v->task[ord]);
+    const char *doubt;
 
-    map_init(&known);
-    m->error = arena_alloc(&m->memory, (m->tasks + 1) * sizeof(*m->error));
-    for (size_t i = 0; rc == 0 && i < m->tasks; i++) {
-        struct summary_task *t = &m->task[i];
-        struct run_attempt *a = run_task_best(&v->task[i]);
-
-        if (t->skipped || t->solved_at)
-            continue;
-        if (!a) {
-            m->untried++;
-            continue;
-        }
-        if (verdict_of(t->verdict) < VERDICTS)
-            m->unsolved[verdict_of(t->verdict)]++;
+    if (!a || t->skipped) {
+        m->untried += !t->piece && !t->skipped;
+        return 0;
+    }
+    if (!t->solved_at) {
         t->error = run_view_error(v, a, e);
         if (!t->error)
-            rc = -1;
-        else if (!t->error[0])
-            t->error = NULL;
-        else
-            count_error(m, &known, t, run_view_failure(v, a, e));
-    }
-    if (m->errors)
-        qsort(m->error, m->errors, sizeof(*m->error), more_tasks);
-    map_release(&known);
-    return rc;
-}
-
-static int add_doubts(struct summary *m, struct run_view *v, struct err *e)
-{
-    for (size_t i = 0; i < m->tasks; i++) {
-        struct summary_task *t = &m->task[i];
-        const char *doubt;
-
-        if (!t->solved_at || isnan(t->speedup))
-            continue;
-        doubt = run_view_doubt(v, run_task_best(&v->task[i]), e);
+            return -1;
+        t->error = t->error[0] ? t->error : NULL;
+        if (!t->piece && verdict_of(t->verdict) < VERDICTS)
+            m->unsolved[verdict_of(t->verdict)]++;
+        if (!t->piece && t->error)
+            count_error(m, known, t, run_view_failure(v, a, e));
+    } else if (!t->piece && !isnan(t->speedup)) {
+        doubt = run_view_doubt(v, a, e);
         if (!doubt)
             return -1;
         t->implausible = doubt[0] ? doubt : NULL;
@@ -254,23 +236,19 @@ static int add_doubts(struct summary *m, struct run_view *v, struct err *e)
     return 0;
 }
 
-/* Those of pieces are shown with them, and counted nowhere. */
-static int add_piece_errors(struct summary *m, struct run_view *v,
-                            struct err *e)
+static int add_all_reasons(struct summary *m, struct run_view *v, struct err *e)
 {
-    for (size_t i = 0; i < m->pieces; i++) {
-        struct summary_task *t = &m->piece[i];
-        struct run_attempt *a = run_task_best(&v->task[m->tasks + i]);
+    struct map known;
+    int rc = 0;
 
-        if (!a || t->solved_at)
-            continue;
-        t->error = run_view_error(v, a, e);
-        if (!t->error)
-            return -1;
-        if (!t->error[0])
-            t->error = NULL;
-    }
-    return 0;
+    map_init(&known);
+    m->error = arena_alloc(&m->memory, (m->tasks + 1) * sizeof(*m->error));
+    for (size_t i = 0; rc == 0 && i < v->all; i++)
+        rc = add_reasons(m, v, i, &known, e);
+    if (m->errors)
+        qsort(m->error, m->errors, sizeof(*m->error), more_tasks);
+    map_release(&known);
+    return rc;
 }
 
 int summary_make(struct run_view *v, struct summary *out, struct err *e)
@@ -302,8 +280,7 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
     }
     for (size_t i = 0; i < v->events; i++)
         add_event(out, &v->event[i]);
-    if (add_errors(out, v, e) == 0 && add_piece_errors(out, v, e) == 0 &&
-        add_doubts(out, v, e) == 0)
+    if (add_all_reasons(out, v, e) == 0)
         return 0;
     summary_release(out);
     return -1;
@@ -316,6 +293,17 @@ void summary_release(struct summary *m)
 }
 
 /* ---- as JSON ---- */
+
+static json_t *verdicts_counted(const int64_t *count, bool zeros)
+{
+    json_t *counts = json_object();
+
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        if (count[i] || zeros)
+            json_object_set_new(counts, verdicts[i].name,
+                                json_integer(count[i]));
+    return counts;
+}
 
 static json_t *unsolved_json(const struct summary *m)
 {
@@ -338,11 +326,8 @@ static json_t *unsolved_json(const struct summary *m)
 
 json_t *summary_run_json(const struct summary *m, const char *dir)
 {
-    json_t *counts = json_object(), *pieces = NULL;
+    json_t *counts = verdicts_counted(m->verdict, true), *pieces = NULL;
 
-    for (enum verdict i = 0; i < VERDICTS; i++)
-        json_object_set_new(counts, verdicts[i].name,
-                            json_integer(m->verdict[i]));
     if (m->pieces)
         pieces =
             json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)m->pieces,
@@ -390,12 +375,8 @@ json_t *summary_piece_json(const struct row_task *r)
 
 json_t *summary_task_json(const struct summary_task *t)
 {
-    json_t *shown = json_array(), *counts = json_object();
+    json_t *shown = json_array(), *counts = verdicts_counted(t->count, false);
 
-    for (enum verdict i = 0; i < VERDICTS; i++)
-        if (t->count[i])
-            json_object_set_new(counts, verdicts[i].name,
-                                json_integer(t->count[i]));
     for (size_t k = 0; k < t->shown_len; k++)
         json_array_append_new(shown, json_string(t->shown[k]));
     return json_pack(

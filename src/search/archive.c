@@ -126,7 +126,7 @@ int64_t archive_join(struct archive *a, const struct search_example *x,
     return f.entry;
 }
 
-void archive_leave(struct archive *a, int64_t entry, int64_t version)
+void archive_withdraw(struct archive *a, int64_t entry, int64_t version)
 {
     find_remove(a->index, entry);
     a->version = version;

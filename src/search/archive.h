@@ -4,7 +4,7 @@
  * when others leave. The version of the archive grows when entries join or
  * leave; entries that join at the same barrier share one.
  *
- * An entry leaves when the reviewer refuses it at the end of the run. It is
+ * An entry is withdrawn when the reviewer refuses it at the end of the run. It is
  * retired when it was found broken on being verified again (run/recheck.h).
  * Neither is shown any more.
  *
@@ -26,8 +26,8 @@ void archive_free(struct archive *a);
 /* Copies the example and returns its number. Sets the archive's version. */
 int64_t archive_join(struct archive *a, const struct search_example *x,
                      int64_t version);
-/* The entry leaves. Sets the archive's version. */
-void archive_leave(struct archive *a, int64_t entry, int64_t version);
+/* The entry is withdrawn. Sets the archive's version. */
+void archive_withdraw(struct archive *a, int64_t entry, int64_t version);
 /* Notes whether a kernel is retired, in the order of the passes: the last one
  * counts. `problem` and `solution` are hashes of its texts as they are. After
  * all of them were noted, archive_hide_retired() hides the retired ones, and
@@ -38,11 +38,11 @@ void archive_hide_retired(struct archive *a);
 int64_t archive_version(const struct archive *a);
 /* The version it had when its `size`-th entry joined; 0: before the first. */
 int64_t archive_version_at(const struct archive *a, size_t size);
-/* How many entries have joined, including those that left. */
+/* How many entries have joined, including those that were withdrawn. */
 size_t archive_size(const struct archive *a);
 const struct find *archive_index(const struct archive *a);
 
-/* Whether an entry solves a task with this hash; also one that has left. */
+/* Whether an entry solves a task with this hash; also one that was withdrawn. */
 bool archive_has(const struct archive *a, const char *task_hash);
 bool archive_is_retired(const struct archive *a, int64_t entry);
 /* Whether two entries are for the same task or for twins. */

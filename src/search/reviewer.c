@@ -277,7 +277,7 @@ static void withdraw_refused(struct last_look *k)
             entries_give(s, t);
         if (!k->of[i].refused || !t->joined)
             continue;
-        archive_leave(s->archive, t->entry, version);
+        archive_withdraw(s->archive, t->entry, version);
         store_entry_leaves(s->part.store, t->entry, version, k->of[i].refused);
     }
 }
