@@ -355,6 +355,9 @@ def test_descriptors_from_the_host_and_in_a_kernel(server: Server) -> None:
         "tl.store(x + tl.arange(0, 8), 1.0)", "tl.atomic_add(x + 4, 1.0)",
         "tl.atomic_cas(x.to(tl.pointer_type(tl.int32)) + 4, 0, 1)",
         "tl.store((x + 3).to(tl.pointer_type(tl.float64)), 1.0)",
+        "tl.store(x + 128, 1.0)", "v = tl.load(x + 128)", "tl.store(y - 128, 1.0)",
+        "tl.store(tl.where(tl.arange(0, 8) < 4, x + tl.arange(0, 8), x + 128), 1.0)",
+        "tl.store(x + (281474976710656 + 512) // 4, 1.0)",
         "tl.store(x + 1099511627776, 1.0)", "v = tl.load(x + 2305843009213693952)",
         "tl.store(tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,)), tl.zeros((8,), tl.float32))",
         "tl.make_tensor_descriptor(x, [8], [1], [8]).store([0], tl.zeros((8,), tl.float32))",
@@ -362,7 +365,8 @@ def test_descriptors_from_the_host_and_in_a_kernel(server: Server) -> None:
     ],
 )  # fmt: skip
 def test_every_access_lies_in_a_buffer(server: Server, line: str) -> None:
-    """The second buffer is 512 bytes away: also what lies between is nobody's."""
+    """The second buffer is 512 bytes away: what lies between is nobody's, and from the first it
+    is not reached."""
     text = f"def k(x, y):\n    {line}\n"
     node = launch({"x": vector(0, 4), "y": vector(1, 4)})
     with pytest.raises(RuntimeError, match="OutOfBounds"):
@@ -378,6 +382,17 @@ def test_where_a_tensor_lies_is_nothing_to_compute_with(server: Server, line: st
     node = launch({"x": vector(0, 4), "y": vector(1, 4)})
     with pytest.raises(RuntimeError, match="Denied: line 2 of the kernel k makes an integer of a pointer"):
         server.run(f"def k(x, y):\n    {line}\n", [node], f32(0, 0, 0, 0), f32(0, 0, 0, 0))
+
+
+def test_one_access_may_go_to_several_tensors(server: Server) -> None:
+    text = source("""
+        def k(x, y):
+            i = tl.arange(0, 8)
+            p = tl.where(i < 4, x + i, y + i - 4)
+            tl.store(p, tl.load(p) * 2 + tl.atomic_add(p, 0.0))
+    """)
+    found = server.run(text, [launch({"x": vector(0, 4), "y": vector(1, 4)})], f32(1, 2, 3, 4), f32(5, 6, 7, 8))
+    assert [f.tolist() for f in found] == [[3, 6, 9, 12], [15, 18, 21, 24]]
 
 
 def test_masked_accesses_may_point_anywhere(server: Server) -> None:

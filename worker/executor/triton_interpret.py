@@ -5,7 +5,7 @@ passed the check of the language.
 The interpreter is Python's own, so what a kernel means is kept to what the compiler makes of
 it: no tensor turns into a Python number, truth or text except where the language says so (`if`,
 `while`, `range`); arguments have the types that the compiler gives them; every access lies
-in one buffer of the call."""
+in the buffer of the tensor that its pointer comes from."""
 
 import ast
 import builtins
@@ -28,11 +28,11 @@ from shared.kernel_names import NAMES
 from shared.triton_common import Denied, Kernels, check_constant, define, dtype, no_launch
 from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
-from triton.runtime.jit import TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Bytes of stores that a launch may keep from its other programs.
 HIDDEN_BYTES = 256 << 20
+ADDRESS_BITS = 48  # that addresses of processes have; a pointer has a tag above them
 # Of the processor time of a call: what one operation may take of it, and what may have passed when
 # a program begins.
 ONE_OPERATION, ALL_PROGRAMS = 0.5, 0.9
@@ -258,13 +258,16 @@ def _called(self: it.ReduceScanOpInterface, input: tuple, given: list, size: int
 class _Guarded:
     """The interpreter's access to memory, within bounds.
 
+    A pointer's upper bits are a tag of the tensor's buffer, which is new for each call and survives
+    arithmetic. So nothing is reached from another tensor's pointer, wherever the two lie.
+
     Programs of a grid run one after the other here, and a sum that each of them adds to by load and
     store would be right. In a launch that looks for races, a program's stores are taken back when
     it ends, and come when all have ended: none sees what others store, as if all ran at once.
     Programs synchronise by atomics; what one does from its first atomic on is seen as it
     happens."""
 
-    low = high = np.empty(0, np.int64)
+    spans: dict[int, tuple[int, int]] = {}  # of each tag: where its buffer begins, tag and all, and its size
     hidden: list | None = None  # stores of the running program: pointers, before, after, mask
     room = 0  # bytes that may still be kept
 
@@ -274,37 +277,36 @@ class _Guarded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 
-    def bound(self, buffers: list[tuple[int, int]]) -> None:
-        """Address and size of each buffer."""
-        spans = sorted({(at, at + size) for at, size in buffers if size})
-        self.low = np.array([low for low, _ in spans], np.int64)
-        self.high = np.array([high for _, high in spans], np.int64)
+    def bound(self, buffers: list[tuple[int, int]]) -> list[int]:
+        """Address and size of each buffer. Returns their tags."""
+        tags = random.Random(int(_chance.integers(1 << 62))).sample(builtins.range(1, 1 << 16), len(buffers))
+        self.spans = {tag: (tag << ADDRESS_BITS | at, size) for tag, (at, size) in zip(tags, buffers)}
+        return tags
 
-    def check(self, pointers: Any, mask: Any, size: int) -> None:
-        at = np.asarray(pointers).astype(np.int64, copy=False)
-        if mask is not None:
-            at = at[np.broadcast_to(np.asarray(mask, dtype=bool), at.shape)]
-        if at.size == 0:
-            return
-        first, last = at.min(), at.max()
-        index = np.searchsorted(self.low, first, side="right") - 1
-        if index >= 0 and last <= self.high[index] - size:
-            return
-        index = np.searchsorted(self.low, at.reshape(-1), side="right") - 1
-        if (index < 0).any() or (at.reshape(-1) > self.high[index] - size).any():
-            raise OutOfBounds("a kernel reads or writes outside the tensors it was given")
+    def place(self, pointers: Any, mask: Any, size: int) -> Any:
+        """Where they point to, without tags, once all that are not masked lie in their buffers."""
+        at = np.asarray(pointers).astype(np.uint64, copy=False)
+        seen = at if mask is None else at[np.broadcast_to(np.asarray(mask, dtype=bool), at.shape)]
+        while seen.size:
+            start, most = self.spans.get(int(seen.flat[0]) >> ADDRESS_BITS, (0, 0))
+            offsets, last = seen - np.uint64(start), most - size
+            if int(offsets.max()) <= last:
+                break
+            if int(offsets.flat[0]) > last:
+                raise OutOfBounds("a kernel reads or writes outside the tensors it was given")
+            seen = seen[offsets > np.uint64(last)]  # of other tensors
+        return at & np.uint64((1 << ADDRESS_BITS) - 1)
 
     def load(self, pointers: Any, mask: Any, other: Any, kind: Any) -> Any:
-        self.check(pointers, mask, np.dtype(kind).itemsize)
-        return self.real.load(pointers, mask, other, kind)
+        return self.real.load(self.place(pointers, mask, np.dtype(kind).itemsize), mask, other, kind)
 
     def store(self, pointers: Any, value: Any, mask: Any) -> Any:
-        self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        pointers = self.place(pointers, mask, np.asarray(value).dtype.itemsize)
         if self.hidden is not None:
             after = np.array(value)
             before = self.real.load(pointers, mask, np.zeros_like(after), after.dtype)
             self.hidden.append((pointers, before, after, mask))
-            self.room -= 2 * after.nbytes + np.asarray(pointers).nbytes
+            self.room -= 2 * after.nbytes + pointers.nbytes
         return self.real.store(pointers, value, mask)
 
     def hide(self) -> None:
@@ -319,14 +321,13 @@ class _Guarded:
         return [(pointers, after, mask) for pointers, _, after, mask in stores]
 
     def atomic_rmw(self, op: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        self.check(pointers, mask, np.asarray(value).dtype.itemsize)
+        pointers = self.place(pointers, mask, np.asarray(value).dtype.itemsize)
         self.hidden = None
         return self.real.atomic_rmw(op, pointers, value, mask, *rest)
 
     def atomic_cas(self, pointers: Any, old: Any, new: Any, *rest: Any) -> Any:
         size = max(np.asarray(old).dtype.itemsize, np.asarray(new).dtype.itemsize)
-        self.check(pointers, None, size)
-        self.hidden = None
+        pointers, self.hidden = self.place(pointers, None, size), None
         return self.real.atomic_cas(pointers, old, new, *rest)
 
 
@@ -560,7 +561,7 @@ class Interpreter:
         _clock.start(self.seconds)
         buffers = self.parts[part]["buffers"]
         start = self.region.data_ptr()
-        it._interpreter.bound([(start + at, size) for at, size in buffers])
+        self.tags = it._interpreter.bound([(start + at, size) for at, size in buffers])
         first, self.unknown = None, set()
         for node in self.parts[part]["nodes"]:
             self.used = set()
@@ -668,20 +669,35 @@ class Interpreter:
                 found[name] = _passed(value, kinds.get(name), special)
         return found
 
+    def _tagged(self, told: list, buffers: list, kind: tl.dtype | None = None) -> "_Tensor":
+        view = self._view(told, buffers)
+        return _Tensor(kind or view.dtype, self.tags[told[0]] << ADDRESS_BITS | view.data_ptr())
+
     def _argument(self, told: Any, buffers: list) -> Any:
         if not isinstance(told, dict):
             return told
         ((kind, content),) = told.items()
         if kind == "t":
-            return self._view(content, buffers)
+            return self._tagged(content, buffers)
         if kind == "reinterpret":
-            return TensorWrapper(self._view(content[0], buffers), dtype(content[1]))
+            return self._tagged(content[0], buffers, dtype(content[1]))
         if kind == "tuple":
             return tuple(self._argument(part, buffers) for part in content)
         if kind == "desc":
             base, shape, strides, block, padding, *_ = content
-            return TensorDescriptor(self._view(base, buffers), shape, strides, block, padding)
+            return TensorDescriptor(self._tagged(base, buffers), shape, strides, block, padding)
         return self.kernels.value(told)
+
+
+@dataclasses.dataclass
+class _Tensor:
+    """What the interpreter needs of one."""
+
+    dtype: Any
+    address: int
+
+    def data_ptr(self) -> int:
+        return self.address
 
 
 def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int, int]]:
