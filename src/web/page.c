@@ -95,10 +95,10 @@ static void page_put_part(struct str name, const json_t *data, struct buf *out)
 
 void page_put(const json_t *data, struct buf *out)
 {
-    struct str rest = page_asset(page_html, page_html_len), piece, name;
+    struct str rest = page_asset(page_html, page_html_len), text, name;
 
-    while (str_cut(&rest, '@', &piece)) {
-        buf_put(out, piece.p, piece.n);
+    while (str_cut(&rest, '@', &text)) {
+        buf_put(out, text.p, text.n);
         str_cut(&rest, '@', &name);
         page_put_part(name, data, out);
     }
