@@ -17,7 +17,6 @@ static int author_put_sample(const char *text, int64_t place, void *arg,
 {
     const struct sampling *s = arg;
     struct str rest = str_of(text), line;
-    bool more = rest.n > 0;
 
     (void)e;
     buf_printf(s->out,
@@ -25,10 +24,10 @@ static int author_put_sample(const char *text, int64_t place, void *arg,
                (long long)place);
     table_put_md(s->run, s->out);
     buf_puts(s->out, rest.n ? ":\n\n" : ":\n\n    (nothing)\n");
-    for (int i = 0; more && i < SAMPLE_LINES; i++) {
-        more = str_cut(&rest, '\n', &line);
+    for (int i = 0; text[0] && i < SAMPLE_LINES && str_part(&rest, '\n', &line);
+         i++) {
         buf_puts(s->out, "    ");
-        table_put_line(more ? line : rest, SAMPLE_WIDTH, s->out);
+        table_put_line(line, SAMPLE_WIDTH, s->out);
         buf_putc(s->out, '\n');
     }
     return 0;

@@ -41,13 +41,10 @@ void table_column(struct table *t, const char *name)
 void table_columns(struct table *t, const char *names)
 {
     struct str rest = str_of(names), name;
-    bool more = true;
 
-    while (more) {
-        char *one;
+    while (str_part(&rest, '|', &name)) {
+        char *one = xstrndup(name.p, name.n);
 
-        more = str_cut(&rest, '|', &name);
-        one = more ? xstrndup(name.p, name.n) : xstrndup(rest.p, rest.n);
         table_column(t, one);
         free(one);
     }

@@ -163,14 +163,11 @@ static bool family_fits(struct str op, const char *pattern)
 static bool family_has_one(const char *ops, const struct family *f)
 {
     struct str rest = str_of(ops), op;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, '\n', &op);
+    while (str_part(&rest, '\n', &op))
         for (size_t i = 0; i < 18 && f->ops[i]; i++)
-            if (family_fits(more ? op : rest, f->ops[i]))
+            if (family_fits(op, f->ops[i]))
                 return true;
-    }
     return false;
 }
 
@@ -219,13 +216,10 @@ static json_t *grid_operators(const struct run_task *t, struct map *known)
 {
     struct str rest = str_of(t->row.ops ? t->row.ops : ""), op;
     json_t *list = json_array();
-    bool more = rest.n > 0;
 
-    while (more) {
+    while (str_part(&rest, '\n', &op)) {
         uintptr_t at;
 
-        more = str_cut(&rest, '\n', &op);
-        op = more ? op : rest;
         if (!op.n)
             continue;
         at = (uintptr_t)map_get(known, op);

@@ -43,12 +43,10 @@ static int ini_parse(const char *name, struct str text, ini_fn *fn, void *arg,
     char *section = xstrdup("");
     struct str line;
     int number = 0, rc = 0;
-    bool more = true;
 
-    while (rc == 0 && more) {
-        more = str_cut(&text, '\n', &line);
+    while (rc == 0 && str_part(&text, '\n', &line)) {
         number++;
-        rc = ini_on_line(str_trim(more ? line : text), &section, fn, arg, e);
+        rc = ini_on_line(str_trim(line), &section, fn, arg, e);
     }
     free(section);
     return rc < 0 ? err_wrap(e, "%s:%d", name, number) : rc;

@@ -76,15 +76,10 @@ void opt_list_env(struct opt_list *list, const char *variable, struct arena *a)
 {
     const char *text = secure_getenv(variable);
     struct str rest = str_of(text ? text : ""), part;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, ':', &part);
-        if (!more)
-            part = rest;
+    while (str_part(&rest, ':', &part))
         if (part.n)
             list_add(list, arena_strndup(a, part.p, part.n));
-    }
 }
 
 static int store(const struct opt *o, void *into, const char *value,
@@ -254,12 +249,8 @@ static void put_wrapped(struct buf *out, const char *text, size_t column,
                         size_t indent)
 {
     struct str rest = str_of(text), word;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, ' ', &word);
-        if (!more)
-            word = rest;
+    while (str_part(&rest, ' ', &word)) {
         if (column > indent && column + 1 + word.n > 79) {
             buf_printf(out, "\n%*s", (int)indent, "");
             column = indent;

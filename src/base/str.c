@@ -63,6 +63,17 @@ bool str_cut(struct str *s, char c, struct str *head)
     return true;
 }
 
+bool str_part(struct str *rest, char c, struct str *part)
+{
+    if (!rest->p)
+        return false;
+    if (!str_cut(rest, c, part)) {
+        *part = *rest;
+        *rest = (struct str){NULL, 0};
+    }
+    return true;
+}
+
 bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out)
 {
     bool minus = s.n && s.p[0] == '-';

@@ -25,6 +25,9 @@ bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* without white space at either end */
 /* Splits at the first `c`: *head before it, *s after it; false when there is none. */
 bool str_cut(struct str *s, char c, struct str *head);
+/* Takes the next of the parts that a `c` stands between, also an empty one; false after
+ * the last: rest->p is NULL then. */
+bool str_part(struct str *rest, char c, struct str *part);
 /* A whole decimal number within [lo, hi], or false. */
 bool str_to_i64(struct str s, int64_t lo, int64_t hi, int64_t *out);
 /* A non-negative decimal number, exactly, in units of 10^-places: with 6 places

@@ -24,12 +24,8 @@ static int cmd_words_of(const struct cmd *c, int argc, char **argv)
 {
     struct str rest = str_of(c->name), word;
     int n = 0;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, ' ', &word);
-        if (!more)
-            word = rest;
+    while (str_part(&rest, ' ', &word)) {
         if (n >= argc || !str_eq(word, argv[n]))
             return 0;
         n++;

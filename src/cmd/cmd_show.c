@@ -178,16 +178,10 @@ static struct run_task *show_find_task(struct run_view *v, const char *word,
 static void show_put_text(struct str text, struct buf *out)
 {
     struct str line;
-    bool more = true;
 
-    if (!text.n) {
+    if (!text.n)
         buf_puts(out, "    (empty)\n");
-        return;
-    }
-    while (more && text.n) {
-        more = str_cut(&text, '\n', &line);
-        if (!more)
-            line = text;
+    while (text.n && str_part(&text, '\n', &line)) {
         buf_puts(out, line.n ? "    " : "");
         buf_put(out, line.p, line.n);
         buf_putc(out, '\n');

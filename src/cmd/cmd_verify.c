@@ -116,14 +116,12 @@ static int verify_read_list(struct verify *f, const char *path, struct err *e)
     struct buf text;
     struct str rest, line, task;
     int number = 0, rc;
-    bool more = true;
 
     buf_init(&text, (size_t)16 << 20);
     rc = fs_read(path, &text, e);
     rest = (struct str){buf_str(&text), text.len};
-    while (rc == 0 && more) {
-        more = str_cut(&rest, '\n', &line);
-        line = str_trim(more ? line : rest);
+    while (rc == 0 && str_part(&rest, '\n', &line)) {
+        line = str_trim(line);
         number++;
         if (line.n == 0 || line.p[0] == '#')
             continue;

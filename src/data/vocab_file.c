@@ -65,14 +65,10 @@ int vocab_read_tiktoken(struct vocab *v, const char *name, struct str text,
     struct str line;
     struct buf bytes;
     size_t number = 0;
-    bool more = true;
     int rc = 0;
 
     buf_init(&bytes, text.n + 16);
-    while (more && rc == 0) {
-        more = str_cut(&text, '\n', &line);
-        if (!more)
-            line = text;
+    while (rc == 0 && str_part(&text, '\n', &line)) {
         number++;
         line = str_trim(line);
         if (line.n && add_line(v, line, &bytes, e) < 0)

@@ -72,12 +72,8 @@ static void put_parameters(struct buf *out, struct str rest)
 {
     const char *sep = "?";
     struct str part, name, value;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, '&', &part);
-        if (!more)
-            part = rest;
+    while (str_part(&rest, '&', &part)) {
         value = part;
         if (!str_cut(&value, '=', &name))
             name = part;

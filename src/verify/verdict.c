@@ -142,11 +142,9 @@ json_t *verdict_unrun(enum verdict v, const char *rule, struct str feedback)
 static struct str telling_line(struct str text)
 {
     struct str line, first = {"", 0};
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&text, '\n', &line);
-        line = str_trim(more ? line : text);
+    while (str_part(&text, '\n', &line)) {
+        line = str_trim(line);
         if (line.n && line.p[line.n - 1] != ':')
             return line;
         if (first.n == 0)
@@ -168,12 +166,8 @@ struct str verdict_error(const json_t *record)
 void verdict_error_kind(const char *error, struct buf *out)
 {
     struct str rest = str_of(error), word;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&rest, ' ', &word);
-        if (!more)
-            word = rest;
+    while (str_part(&rest, ' ', &word)) {
         for (size_t i = 0; i < word.n; i++)
             if (strchr("0123456789[]'\"`", word.p[i]))
                 word.n = 0;

@@ -188,15 +188,12 @@ int report_html(struct run_view *const *runs, size_t n, struct buf *out,
 static void report_put_sentence(const char *s, struct buf *out)
 {
     struct str rest = str_of(s), word;
-    bool more = true;
 
-    while (more) {
-        char *one;
+    while (str_part(&rest, ' ', &word)) {
+        char *one = xstrndup(word.p, word.n);
 
-        more = str_cut(&rest, ' ', &word);
-        one = xstrndup(more ? word.p : rest.p, more ? word.n : rest.n);
         table_put_md(one, out);
-        buf_puts(out, more ? " " : "");
+        buf_puts(out, rest.p ? " " : "");
         free(one);
     }
 }

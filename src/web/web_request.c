@@ -77,7 +77,6 @@ int web_request_parse(struct str target, struct arena *a,
                       struct web_request *out)
 {
     struct str path = target, query = {"", 0}, pair;
-    bool more = true;
 
     *out = (struct web_request){0};
     if (target.n > WEB_TARGET_BYTES)
@@ -89,13 +88,9 @@ int web_request_parse(struct str target, struct arena *a,
     out->path = web_request_decode(path, false, a);
     if (!out->path)
         return 400;
-    while (more) {
-        more = str_cut(&query, '&', &pair);
-        if (!more)
-            pair = query;
+    while (str_part(&query, '&', &pair))
         if (pair.n && !web_request_add_arg(out, pair, a))
             return 400;
-    }
     return 0;
 }
 
