@@ -209,6 +209,7 @@ def test_task_page_shows_code_and_changes(browser: Browser, served: str) -> None
     browser.wait("document.querySelector('pre.numbered') !== null", "the task is shown")
     assert "class Model" in browser.text("pre.numbered")
     assert "Attempt 2 of" in browser.text("#main")
+    assert "undefined" not in browser.text("#main"), "every fact that is shown is known"
     assert browser.run("return document.querySelectorAll('pre.numbered .k').length") > 3
     browser.run(
         "[...document.querySelectorAll('button')].find((b) => b.innerText.startsWith('Changes')).click()"

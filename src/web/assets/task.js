@@ -183,7 +183,8 @@ function verdict_card(t, a, overview, run) {
     ],
     [
       "rules of truth",
-      run.rules !== overview.rules && `version ${run.rules}; there is version ${overview.rules}`
+      overview.runs[run].rules !== overview.rules &&
+          `version ${overview.runs[run].rules}; there is version ${overview.rules}`
     ],
     ["rule", a.rule], ["speed-up", a.speedup !== null && times(a.speedup) + " over PyTorch"],
     ["hard to believe", a.implausible && `⚠ ${a.implausible}`],

@@ -12,8 +12,11 @@ function workers_line(workers) {
 function workers_part(run, told, several) {
   if (!told.workers.length) return null;
   const ago = (us) => duration(Math.max(0, told.at - us) / 1e6);
-  const state = ({state, tasks = []}) => state + (tasks.length ? `: ${tasks[0]}` : "") +
-      (tasks.length > 1 ? ` and ${number(tasks.length - 1)} more` : "");
+  const state = (w) => {
+    const tasks = w.tasks || [], more = tasks.length - 1;
+    return w.state + (tasks.length ? `: ${tasks[0]}` : "") +
+        (more > 0 ? ` and ${number(more)} more` : "");
+  };
   const [table, more] = table_of(
       [
         ["host", "row", (w) => w.host],
