@@ -33,8 +33,8 @@ WORKER_SRC := $(wildcard src/worker/*.c) \
               $(addprefix src/base/,arena.c buf.c device_name.c err.c fs.c home.c log.c \
                 mac.c map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c link.c loop.c server.c)
-# monkeys-runner, too. What a plan is can be read without the rest of it.
-PLAN_SRC   := src/runner/plan.c src/runner/dtype.c
+# monkeys-runner, too. What a program is can be read without the rest of it.
+PROGRAM_SRC := src/runner/program.c src/runner/dtype.c
 RUNNER_SRC := $(wildcard src/runner/*.c) \
               $(addprefix src/base/,arena.c buf.c err.c mem.c opt.c str.c tick.c)
 BOX_SRC    := src/worker/box.c src/worker/box_filter.c
@@ -362,7 +362,7 @@ fuzz: ## run every fuzz target (FUZZ_SECONDS=60)
 	    $(FUZZERS:%=build/fuzz/fuzz-%)
 	@tests/fuzz/run $(FUZZ_SECONDS) $(JOBS) $(FUZZERS)
 
-$(BUILD)/fuzz-plan $(BUILD)/replay-plan: $(call objs,$(PLAN_SRC))
+$(BUILD)/fuzz-program $(BUILD)/replay-program: $(call objs,$(PROGRAM_SRC))
 
 $(BUILD)/fuzz-%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) -fsanitize=fuzzer,address,undefined $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -109,19 +109,19 @@ class Parser:
         if level == "none":
             return
         limits = [f"limit {name} {n}" for name, n in LIMITS.items()]
-        plan = "\n".join([f"level {level}", "root /tmp", "tmp 65536", f"uid {user}", *limits, ""])
-        self.step("box_outer", plan)
+        policy = "\n".join([f"level {level}", "root /tmp", "tmp 65536", f"uid {user}", *limits, ""])
+        self.step("box_outer", policy)
         if level == "full":  # the new namespaces are those of its child
             inner = os.fork()
             if inner:
                 sock.close()
                 os.waitpid(inner, 0)
                 os._exit(0)
-        self.step("box_inner", plan)
+        self.step("box_inner", policy)
 
-    def step(self, name: str, plan: str) -> None:
+    def step(self, name: str, policy: str) -> None:
         why = ctypes.create_string_buffer(1024)
-        if getattr(self.library, name)(plan.encode(), why, len(why)) < 0:
+        if getattr(self.library, name)(policy.encode(), why, len(why)) < 0:
             raise OSError(why.value.decode(errors="replace"))
 
 

@@ -116,11 +116,11 @@ def check_adapter(adapter: Adapter, mode: str, language: str | None) -> None:
         raise SystemExit(f"{adapter.__file__} has no function {' or '.join(missing)}")
 
 
-# ---- the box's plan ----------------------------------------------------------
+# ---- the box's policy ----------------------------------------------------------
 
 
 def existing_parts(path: str) -> list[str]:
-    """Plan lines that make `path` reachable: what it really is, and the links on the way."""
+    """Lines of a policy that make `path` reachable: what it really is, and the links on the way."""
     at = "/"
     for name in Path(os.path.abspath(path)).parts[1:]:
         at = os.path.join(at, name)
@@ -158,7 +158,7 @@ def is_inside(path: str, folder: str) -> bool:
     return os.path.commonpath([path, folder]) == folder
 
 
-def plan_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
+def policy_text(o: argparse.Namespace, root: str, cuda: bool) -> str:
     """docs: src/worker/box.h. Paths that are not there are left out."""
     lines = [f"level {o.box}", f"root {root}", f"tmp {4 * GIB}"]
     visible = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/alternatives",
@@ -197,17 +197,17 @@ class Box:
         self.cuda = o.device != "cpu" and o.mode in ON_DEVICE
         self.root = os.path.join(o.scratch, "root")
         os.makedirs(self.root, mode=0o755, exist_ok=True)
-        self.text = plan_text(o, self.root, self.cuda)
+        self.text = policy_text(o, self.root, self.cuda)
         self.mapped = mapped_bytes()  # which every child starts with
         self.library = ctypes.CDLL(os.path.join(o.home, "libmonkeys-box.so"))
 
-    def _step(self, name: str, plan: str) -> None:
+    def _step(self, name: str, policy: str) -> None:
         why = ctypes.create_string_buffer(1024)
-        if getattr(self.library, name)(plan.encode(), why, len(why)) < 0:
+        if getattr(self.library, name)(policy.encode(), why, len(why)) < 0:
             os.write(2, b"box: " + why.value + b"\n")
             os._exit(125)
 
-    def plan(self, uid: int, memory: int, cgroup: str, scratch: str) -> str:
+    def policy(self, uid: int, memory: int, cgroup: str, scratch: str) -> str:
         extra = f"uid {uid}\n"
         if self.level == "thin":
             extra += f"scratch {scratch}\n"
@@ -217,13 +217,13 @@ class Box:
             extra += f"limit as {self.mapped + memory + 2 * GIB}\n"
         return self.text + extra
 
-    def outer(self, plan: str) -> None:
+    def outer(self, policy: str) -> None:
         if self.level != "none":
-            self._step("box_outer", plan)
+            self._step("box_outer", policy)
 
-    def inner(self, plan: str) -> None:
+    def inner(self, policy: str) -> None:
         if self.level != "none":
-            self._step("box_inner", plan)
+            self._step("box_inner", policy)
 
 
 # ---- children ----------------------------------------------------------------
@@ -413,8 +413,8 @@ class Zygote:
         pid = os.fork()
         if pid == 0:
             try:
-                plan = self.box.plan(uid, int(memory or 0), cgroup, folder)
-                self.child(sock_fd, output_fd, plan, folder)
+                policy = self.box.policy(uid, int(memory or 0), cgroup, folder)
+                self.child(sock_fd, output_fd, policy, folder)
             except BaseException as problem:  # noqa: BLE001
                 os.write(2, f"zygote child: {unfit.described(problem)}\n".encode()[:2000])
                 # Here: `problem` holds the socket. Once that is closed the judge has us killed,
@@ -433,14 +433,14 @@ class Zygote:
         number = name.rpartition("-")[2]
         return self.o.uid and self.o.uid + (int(number) % USERS if number.isdigit() else 0)
 
-    def child(self, sock_fd: int, output_fd: int, plan: str, folder: str) -> None:
+    def child(self, sock_fd: int, output_fd: int, policy: str, folder: str) -> None:
         os.setsid()
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(output_fd, 1)
         os.dup2(output_fd, 2)
         close_others({sock_fd})
-        self.box.outer(plan)
+        self.box.outer(policy)
         first = start_first(sock_fd) if self.o.box == "full" else None
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         inner = os.fork()
@@ -451,7 +451,7 @@ class Zygote:
             os.close(first)
         os.setsid()  # what it sends to its process group does not reach the keeper
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-        self.box.inner(plan)
+        self.box.inner(policy)
         keep = {k: os.environ[k] for k in KEPT if k in os.environ}
         if self.o.box == "full" and keep.get("CUDA_VISIBLE_DEVICES", "").isdigit():
             keep["CUDA_VISIBLE_DEVICES"] = "0"  # a number, not a UUID: of the nodes there are

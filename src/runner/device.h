@@ -1,8 +1,8 @@
-/* device.h: a device that runs a plan, and what it answers. */
+/* device.h: a device that runs a program, and what it answers. */
 #ifndef RUNNER_DEVICE_H
 #define RUNNER_DEVICE_H
 
-#include "runner/plan.h"
+#include "runner/program.h"
 
 #include <stdint.h>
 
@@ -11,7 +11,7 @@
 enum status {
     DONE,
     BAD_REQUEST,    /* not a request, or not allowed now */
-    BAD_PLAN,       /* invalid plan: word and reason in the text */
+    BAD_PROGRAM,    /* invalid program: word and reason in the text */
     NO_MODULE,      /* a module failed to load */
     NO_SYMBOL,      /* function not found in a module */
     LAUNCH_FAILED,  /* a launch was refused; the runner can continue */
@@ -54,11 +54,11 @@ struct device_kind {
     struct device *(*open)(struct answer *a);
     /* Maps the region. The caller keeps the descriptor. */
     int (*map)(struct device *d, int fd, uint64_t bytes, struct answer *a);
-    /* Loads the plan's modules and binds its parameters. The results live in
-     * the plan's arena or until unload(). */
-    int (*load)(struct device *d, struct plan *p, struct arena *arena,
+    /* Loads the program's modules and binds its parameters. The results live in
+     * the program's arena or until unload(). */
+    int (*load)(struct device *d, struct program *p, struct arena *arena,
                 struct answer *a);
-    int (*run)(struct device *d, const struct plan_call *c, unsigned flags,
+    int (*run)(struct device *d, const struct program_call *c, unsigned flags,
                struct answer *a);
     /* Unloads the modules and unmaps the region, also after a load that failed
      * halfway. */

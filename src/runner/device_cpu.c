@@ -1,4 +1,4 @@
-/* device_cpu.c: runs a plan on the CPU. The region is shared memory, and functions
+/* device_cpu.c: runs a program on the CPU. The region is shared memory, and functions
  * come from a candidate's libraries, which run apart.
  *
  * The runner itself never loads such a library. Each call starts as a copy of it
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "runner/move.h"
-#include "runner/plan.h"
+#include "runner/program.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -70,7 +70,7 @@ static int library_write_all(int fd, const char *data, size_t bytes)
 /* The file is sealed, because pages of code are read from it when first
  * touched. */
 /* Makes a file of `m`, without a name on any disk. */
-static int library_hold(struct library *l, const struct plan_module *m,
+static int library_hold(struct library *l, const struct program_module *m,
                         struct answer *a)
 {
     l->handle = NULL;
@@ -113,7 +113,7 @@ static void *library_find(const struct library *l, const char *name,
 
 /* Builds the arguments of a library function: numbers, and addresses relative
  * to `base`. They live in the arena. */
-static void library_bind(struct plan_launch *l, uint64_t base,
+static void library_bind(struct program_launch *l, uint64_t base,
                          struct arena *arena)
 {
     uint64_t *words = arena_alloc(arena, (l->params + 1) * sizeof(*words));
@@ -124,7 +124,7 @@ static void library_bind(struct plan_launch *l, uint64_t base,
     l->bound = words;
 }
 
-static void library_call(void *function, const struct plan_launch *l)
+static void library_call(void *function, const struct program_launch *l)
 {
     void (*call)(const uint64_t *words);
 
@@ -340,7 +340,7 @@ static int apart_run(const struct apart *what, struct answer *a)
 struct device {
     char *region;
     uint64_t bytes;
-    const struct plan *plan;
+    const struct program *program;
     struct library *library; /* one per module */
     size_t libraries;
     void **function; /* once they are loaded */
@@ -373,7 +373,7 @@ static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 
 /* ---- nodes ---- */
 
-static void device_cpu_execute(struct device *d, const struct plan_node *n,
+static void device_cpu_execute(struct device *d, const struct program_node *n,
                                bool mute)
 {
     switch (n->op) {
@@ -395,7 +395,8 @@ static void device_cpu_execute(struct device *d, const struct plan_node *n,
     }
 }
 
-static void execute_all(struct device *d, const struct plan_call *c, bool mute)
+static void execute_all(struct device *d, const struct program_call *c,
+                        bool mute)
 {
     for (size_t i = 0; i < c->nodes; i++)
         device_cpu_execute(d, &c->node[i], mute);
@@ -405,7 +406,7 @@ static void execute_all(struct device *d, const struct plan_call *c, bool mute)
 
 struct apart_call {
     struct device *device;
-    const struct plan_call *call; /* NULL: only load */
+    const struct program_call *call; /* NULL: only load */
     bool timed;
 };
 
@@ -414,8 +415,8 @@ static int open_libraries(struct device *d, struct answer *a)
     for (size_t i = 0; i < d->libraries; i++)
         if (library_open(&d->library[i], a) < 0)
             return -1;
-    for (size_t i = 0; i < d->plan->functions; i++) {
-        const struct plan_function *f = &d->plan->function[i];
+    for (size_t i = 0; i < d->program->functions; i++) {
+        const struct program_function *f = &d->program->function[i];
 
         d->function[i] = library_find(&d->library[f->module], f->name, a);
         if (!d->function[i])
@@ -465,7 +466,7 @@ static void run_apart(void *arg)
         execute_all(c->device, c->call, false);
 }
 
-static int device_cpu_apart(struct device *d, const struct plan_call *call,
+static int device_cpu_apart(struct device *d, const struct program_call *call,
                             bool timed, struct answer *a)
 {
     struct apart_call c = {d, call, timed};
@@ -476,10 +477,10 @@ static int device_cpu_apart(struct device *d, const struct plan_call *call,
 
 /* ---- loading ---- */
 
-static int hold_libraries(struct device *d, const struct plan *p,
+static int hold_libraries(struct device *d, const struct program *p,
                           struct answer *a)
 {
-    d->plan = p;
+    d->program = p;
     d->function = xcalloc(p->functions + 1, sizeof(*d->function));
     d->library = xcalloc(p->modules + 1, sizeof(*d->library));
     for (size_t i = 0; i < p->modules; i++) {
@@ -490,11 +491,11 @@ static int hold_libraries(struct device *d, const struct plan *p,
     return 0;
 }
 
-static int cpu_load(struct device *d, struct plan *p, struct arena *arena,
+static int cpu_load(struct device *d, struct program *p, struct arena *arena,
                     struct answer *a)
 {
-    if (plan_has(p, MODULE_CUBIN))
-        return answer_fail(a, BAD_PLAN, 0, "a cubin needs --device cuda");
+    if (program_has(p, MODULE_CUBIN))
+        return answer_fail(a, BAD_PROGRAM, 0, "a cubin needs --device cuda");
     if (hold_libraries(d, p, a) < 0)
         return -1;
     for (size_t i = 0; i < p->calls; i++)
@@ -510,7 +511,7 @@ static int cpu_load(struct device *d, struct plan *p, struct arena *arena,
 
 /* ---- running ---- */
 
-static bool calls_a_library(const struct plan_call *c)
+static bool calls_a_library(const struct program_call *c)
 {
     for (size_t i = 0; i < c->nodes; i++)
         if (c->node[i].op == OP_CALL)
@@ -518,8 +519,8 @@ static bool calls_a_library(const struct plan_call *c)
     return false;
 }
 
-static int cpu_run(struct device *d, const struct plan_call *c, unsigned flags,
-                   struct answer *a)
+static int cpu_run(struct device *d, const struct program_call *c,
+                   unsigned flags, struct answer *a)
 {
     int64_t start = tick_now_ns();
 

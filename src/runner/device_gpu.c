@@ -1,4 +1,4 @@
-/* device_gpu.c: runs a plan on a GPU, through the CUDA driver alone. The driver's
+/* device_gpu.c: runs a program on a GPU, through the CUDA driver alone. The driver's
  * library is opened at run time, so that the program builds and starts without
  * it. All work goes to the default stream, in the primary context.
  *
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "runner/move_ptx.h"
-#include "runner/plan.h"
+#include "runner/program.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -141,7 +141,7 @@ struct gpu_mover {
 struct gpu_modules {
     const struct driver *driver;
     size_t modules;
-    void **cubin;            /* for each module of the plan */
+    void **cubin;            /* for each module of the program */
     void **function;         /* for each function */
     struct gpu_needs *needs; /* what its launches require */
 };
@@ -276,7 +276,7 @@ static int launch(const struct gpu_mover *m, const struct walk *w,
 
 /* One move; `region` is the address of the region. */
 static int gpu_mover_copy(const struct gpu_mover *m, cu_address region,
-                          const struct plan_node *n, struct answer *a)
+                          const struct program_node *n, struct answer *a)
 {
     bool same = n->to.dtype == n->source.dtype;
     size_t bytes = dtype_bytes(n->to.dtype);
@@ -317,7 +317,7 @@ static int fill_plain(const struct gpu_mover *m, cu_address to, size_t bytes,
 }
 
 static int gpu_mover_fill(const struct gpu_mover *m, cu_address region,
-                          const struct plan_node *n, struct answer *a)
+                          const struct program_node *n, struct answer *a)
 {
     size_t bytes = dtype_bytes(n->to.dtype);
     struct move_params p = {
@@ -340,7 +340,7 @@ static int gpu_mover_fill(const struct gpu_mover *m, cu_address region,
 }
 
 static int gpu_mover_add(const struct gpu_mover *m, cu_address region,
-                         const struct plan_node *n, struct answer *a)
+                         const struct program_node *n, struct answer *a)
 {
     struct move_params p = {
         .to = region + n->to.at,
@@ -364,16 +364,16 @@ struct gpu_needs {
     bool large_cluster;
 };
 
-static uint64_t cluster_blocks(const struct plan_launch *l)
+static uint64_t cluster_blocks(const struct program_launch *l)
 {
     return (uint64_t)l->cluster[0] * l->cluster[1] * l->cluster[2];
 }
 
-static void find_needs(struct gpu_needs *needs, const struct plan *p)
+static void find_needs(struct gpu_needs *needs, const struct program *p)
 {
     for (size_t i = 0; i < p->calls; i++)
         for (size_t k = 0; k < p->call[i].nodes; k++) {
-            const struct plan_node *n = &p->call[i].node[k];
+            const struct program_node *n = &p->call[i].node[k];
             struct gpu_needs *f = &needs[n->launch.function];
 
             if (n->op != OP_LAUNCH)
@@ -385,7 +385,7 @@ static void find_needs(struct gpu_needs *needs, const struct plan *p)
         }
 }
 
-static int load_cubins(struct gpu_modules *m, const struct plan *p,
+static int load_cubins(struct gpu_modules *m, const struct program *p,
                        struct answer *a)
 {
     char what[64];
@@ -442,13 +442,13 @@ static int gpu_launch_prepare(const struct gpu_modules *m, size_t i,
                : 0;
 }
 
-static int find_kernels(struct gpu_modules *m, const struct plan *p,
+static int find_kernels(struct gpu_modules *m, const struct program *p,
                         struct answer *a)
 {
     char what[256];
 
     for (size_t i = 0; i < p->functions; i++) {
-        const struct plan_function *f = &p->function[i];
+        const struct program_function *f = &p->function[i];
 
         snprintf(what, sizeof(what), "kernel '%.200s'", f->name);
         if (driver_check(m->driver,
@@ -461,10 +461,10 @@ static int find_kernels(struct gpu_modules *m, const struct plan *p,
     return 0;
 }
 
-/* Loads the modules and functions of the plan. close() releases them, also
+/* Loads the modules and functions of the program. close() releases them, also
  * after a failure, and returns a CUresult. */
 static int gpu_modules_open(struct gpu_modules *m, const struct driver *d,
-                            const struct plan *p, struct answer *a)
+                            const struct program *p, struct answer *a)
 {
     m->driver = d;
     m->modules = p->modules;
@@ -476,7 +476,7 @@ static int gpu_modules_open(struct gpu_modules *m, const struct driver *d,
 }
 
 /* Loads the cubins again, in their initial state. */
-static int gpu_modules_reload(struct gpu_modules *m, const struct plan *p,
+static int gpu_modules_reload(struct gpu_modules *m, const struct program *p,
                               struct answer *a)
 {
     return driver_check(m->driver, unload_cubins(m), CONTEXT_BROKEN,
@@ -499,10 +499,11 @@ static int gpu_modules_close(struct gpu_modules *m)
 
 /* ---- parameters ---- */
 
-static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
-                      cu_address region, void *out, struct answer *a)
+static int encode_map(const struct driver *d,
+                      const struct program_tensor_map *m, cu_address region,
+                      void *out, struct answer *a)
 {
-    static const uint32_t steps[PLAN_TENSOR_MAP] = {1, 1, 1, 1, 1};
+    static const uint32_t steps[PROGRAM_TENSOR_MAP] = {1, 1, 1, 1, 1};
 
     if (!d->cuTensorMapEncodeTiled)
         return answer_fail(a, LAUNCH_FAILED, 0,
@@ -519,17 +520,17 @@ static int encode_map(const struct driver *d, const struct plan_tensor_map *m,
 /* The driver requires aligned tensor maps. */
 static void *aligned_room(struct arena *arena, size_t bytes)
 {
-    char *room = arena_alloc(arena, bytes + PLAN_MAP_ALIGN);
+    char *room = arena_alloc(arena, bytes + PROGRAM_MAP_ALIGN);
 
-    return room + (-(uintptr_t)room & (PLAN_MAP_ALIGN - 1));
+    return room + (-(uintptr_t)room & (PROGRAM_MAP_ALIGN - 1));
 }
 
-static int fill_struct(const struct driver *d, const struct plan_struct *s,
+static int fill_struct(const struct driver *d, const struct program_struct *s,
                        cu_address region, char *out, struct answer *a)
 {
     memcpy(out, s->data, s->bytes);
     for (size_t i = 0; i < s->patches; i++) {
-        const struct plan_patch *patch = &s->patch[i];
+        const struct program_patch *patch = &s->patch[i];
         uint64_t address = region + patch->param.value;
 
         if (patch->param.kind == PARAM_POINTER)
@@ -542,7 +543,7 @@ static int fill_struct(const struct driver *d, const struct plan_struct *s,
 }
 
 /* cuLaunchKernel takes the address of each parameter's bytes. */
-static int bind_launch(const struct driver *d, struct plan_launch *l,
+static int bind_launch(const struct driver *d, struct program_launch *l,
                        cu_address region, struct arena *arena, struct answer *a)
 {
     uint64_t *value = arena_alloc(arena, (l->params + 1) * sizeof(*value));
@@ -550,12 +551,12 @@ static int bind_launch(const struct driver *d, struct plan_launch *l,
 
     l->bound = address;
     for (size_t i = 0; i < l->params; i++) {
-        const struct plan_param *p = &l->param[i];
+        const struct program_param *p = &l->param[i];
 
         value[i] = p->value + (p->kind == PARAM_POINTER ? region : 0);
         address[i] = &value[i];
         if (p->kind == PARAM_MAP) {
-            address[i] = aligned_room(arena, PLAN_MAP_BYTES);
+            address[i] = aligned_room(arena, PROGRAM_MAP_BYTES);
             if (encode_map(d, p->map, region, address[i], a) < 0)
                 return -1;
         }
@@ -569,12 +570,12 @@ static int bind_launch(const struct driver *d, struct plan_launch *l,
 }
 
 /* Builds the parameters of every launch, in the arena. */
-static int gpu_bind(const struct driver *d, struct plan *p, cu_address region,
-                    struct arena *arena, struct answer *a)
+static int gpu_bind(const struct driver *d, struct program *p,
+                    cu_address region, struct arena *arena, struct answer *a)
 {
     for (size_t i = 0; i < p->calls; i++)
         for (size_t k = 0; k < p->call[i].nodes; k++) {
-            struct plan_node *n = &p->call[i].node[k];
+            struct program_node *n = &p->call[i].node[k];
 
             if (n->op == OP_LAUNCH &&
                 bind_launch(d, &n->launch, region, arena, a) < 0) {
@@ -598,7 +599,7 @@ static void gpu_launch_add_number(struct cu_launch *c, enum cu_attribute id,
 }
 
 static int launch_extended(const struct driver *d, void *function,
-                           const struct plan_launch *l)
+                           const struct program_launch *l)
 {
     struct cu_launch_attribute attribute[4];
     struct cu_launch c = {.shared_bytes = l->shared_bytes,
@@ -620,7 +621,7 @@ static int launch_extended(const struct driver *d, void *function,
 }
 
 static int gpu_launch(const struct driver *d, void *function,
-                      const struct plan_launch *l, const char *name,
+                      const struct program_launch *l, const char *name,
                       struct answer *a)
 {
     bool plain = !l->pdl && !l->cooperative && cluster_blocks(l) == 1;
@@ -657,7 +658,7 @@ struct device {
     uint64_t bytes, handle;
     bool reserved, mapped;
     /* The candidate's. */
-    const struct plan *plan;
+    const struct program *program;
     struct gpu_modules modules;
     bool used; /* the modules have run since they were loaded */
 };
@@ -733,12 +734,12 @@ static int gpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
         "cuMemSetAccess", a);
 }
 
-static int gpu_load(struct device *d, struct plan *p, struct arena *arena,
+static int gpu_load(struct device *d, struct program *p, struct arena *arena,
                     struct answer *a)
 {
-    if (plan_has(p, MODULE_LIBRARY))
-        return answer_fail(a, BAD_PLAN, 0, "a library needs --device cpu");
-    d->plan = p;
+    if (program_has(p, MODULE_LIBRARY))
+        return answer_fail(a, BAD_PROGRAM, 0, "a library needs --device cpu");
+    d->program = p;
     d->used = false;
     return gpu_mover_load(&d->mover, a) < 0 ||
                    gpu_modules_open(&d->modules, &d->driver, p, a) < 0 ||
@@ -766,7 +767,7 @@ static int clear_cache(struct device *d, struct answer *a)
         NO_DEVICE, "clearing the cache", a);
 }
 
-static int device_gpu_execute(struct device *d, const struct plan_node *n,
+static int device_gpu_execute(struct device *d, const struct program_node *n,
                               bool mute, struct answer *a)
 {
     void *function;
@@ -787,13 +788,13 @@ static int device_gpu_execute(struct device *d, const struct plan_node *n,
         return 0;
     function = d->modules.function[n->launch.function];
     return gpu_launch(&d->driver, function, &n->launch,
-                      d->plan->function[n->launch.function].name, a);
+                      d->program->function[n->launch.function].name, a);
 }
 
 /* Waits after each node, to know which one failed. Does not wait before a
  * launch that may overlap the previous one: it must also overlap while it is
  * judged. */
-static int device_gpu_wait_for(struct device *d, const struct plan_call *c,
+static int device_gpu_wait_for(struct device *d, const struct program_call *c,
                                size_t i, struct answer *a)
 {
     if (i + 1 < c->nodes && c->node[i + 1].op == OP_LAUNCH &&
@@ -803,7 +804,7 @@ static int device_gpu_wait_for(struct device *d, const struct plan_call *c,
                             "after this node", a);
 }
 
-static int issue(struct device *d, const struct plan_call *c, unsigned flags,
+static int issue(struct device *d, const struct program_call *c, unsigned flags,
                  struct answer *a)
 {
     int64_t start = tick_now_ns();
@@ -818,7 +819,7 @@ static int issue(struct device *d, const struct plan_call *c, unsigned flags,
     return 0;
 }
 
-static int issue_timed(struct device *d, const struct plan_call *c,
+static int issue_timed(struct device *d, const struct program_call *c,
                        unsigned flags, struct answer *a)
 {
     if (clear_cache(d, a) < 0 ||
@@ -842,15 +843,15 @@ static int device_gpu_settle(struct device *d, int rc, struct answer *a)
     return device_gpu_check(d, code, CONTEXT_BROKEN, "waiting for the call", a);
 }
 
-static int gpu_run(struct device *d, const struct plan_call *c, unsigned flags,
-                   struct answer *a)
+static int gpu_run(struct device *d, const struct program_call *c,
+                   unsigned flags, struct answer *a)
 {
     bool timed = flags & RUN_TIMED;
     float ms = 0;
     int rc;
 
     if ((flags & RUN_RELOAD) && d->used &&
-        gpu_modules_reload(&d->modules, d->plan, a) < 0)
+        gpu_modules_reload(&d->modules, d->program, a) < 0)
         return device_gpu_settle(d, -1, a);
     d->used = true;
     rc = timed ? issue_timed(d, c, flags, a) : issue(d, c, flags, a);
@@ -897,7 +898,7 @@ static int gpu_unload(struct device *d, struct answer *a)
         code = one;
     if ((one = unmap(d)) != 0)
         code = one;
-    d->plan = NULL;
+    d->program = NULL;
     return device_gpu_check(d, code, CONTEXT_BROKEN, "unloading", a);
 }
 

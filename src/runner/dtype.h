@@ -1,4 +1,4 @@
-/* dtype.h: the element types of a plan, and conversions between them that match
+/* dtype.h: the element types of a program, and conversions between them that match
  * torch's `.to()`: integers wrap; 16-bit and 8-bit floats are rounded from a
  * float, to nearest even; float8_e4m3fn, which has no infinity, saturates. The
  * bits of a NaN are unspecified. (torch itself varies in two cases: on aarch64
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers match the plan format and the PTX in move_ptx.c. */
+/* The numbers match the program format and the PTX in move_ptx.c. */
 enum dtype {
     FLOAT64,
     FLOAT32,
@@ -43,7 +43,7 @@ struct dtype_run {
     int64_t step;
 };
 
-/* Never from a floating type to an integer: plan_read() refuses that. */
+/* Never from a floating type to an integer: program_read() refuses that. */
 void dtype_convert(struct dtype_run to, struct dtype_run source, size_t count);
 
 #endif

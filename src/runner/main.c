@@ -161,33 +161,33 @@ struct server {
     const struct device_kind *kind;
     struct device *device; /* NULL: `broken` says why */
     struct answer broken;
-    struct arena arena; /* the plan and everything built for it */
-    struct plan plan;
-    void *bytes; /* what the plan was read from */
+    struct arena arena; /* the program and everything built for it */
+    struct program program;
+    void *bytes; /* what the program was read from */
     bool loaded;
 };
 
 /* Makes a private copy, so that nobody can change it after the check. */
-static int read_plan(int fd, uint64_t bytes, void **out, struct answer *a)
+static int read_program(int fd, uint64_t bytes, void **out, struct answer *a)
 {
     struct stat st;
     size_t got = 0;
     char *data;
 
-    if (fstat(fd, &st) < 0 || bytes > PLAN_BYTES ||
+    if (fstat(fd, &st) < 0 || bytes > PROGRAM_BYTES ||
         (uint64_t)st.st_size < bytes)
-        return answer_fail(a, BAD_REQUEST, 0, "a plan of %llu bytes",
+        return answer_fail(a, BAD_REQUEST, 0, "a program of %llu bytes",
                            (unsigned long long)bytes);
     *out = data = malloc((size_t)bytes + 1);
     if (!data)
-        return answer_sys(a, NO_MEMORY, "the plan");
+        return answer_sys(a, NO_MEMORY, "the program");
     while (got < bytes) {
         ssize_t n = pread(fd, data + got, (size_t)bytes - got, (off_t)got);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return answer_sys(a, NO_DEVICE, "reading the plan");
+            return answer_sys(a, NO_DEVICE, "reading the program");
         got += (size_t)n;
     }
     return 0;
@@ -205,20 +205,20 @@ static int runner_forget(struct server *s, struct answer *a)
     return rc;
 }
 
-static int load_plan(struct server *s, const struct request *r,
-                     struct answer *a)
+static int load_program(struct server *s, const struct request *r,
+                        struct answer *a)
 {
     struct err e = ERR_INIT;
 
-    if (read_plan(r->fd[0], r->word[1], &s->bytes, a) < 0)
+    if (read_program(r->fd[0], r->word[1], &s->bytes, a) < 0)
         return -1;
-    if (plan_read(&s->plan, s->bytes, (size_t)r->word[1], r->word[2], &s->arena,
-                  &e) < 0)
-        return answer_fail(a, BAD_PLAN, 0, "%s", e.text);
+    if (program_read(&s->program, s->bytes, (size_t)r->word[1], r->word[2],
+                     &s->arena, &e) < 0)
+        return answer_fail(a, BAD_PROGRAM, 0, "%s", e.text);
     // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): runner_forget() frees s->bytes
     if (s->kind->map(s->device, r->fd[1], r->word[2], a) < 0)
         return -1;
-    return s->kind->load(s->device, &s->plan, &s->arena, a);
+    return s->kind->load(s->device, &s->program, &s->arena, a);
 }
 
 static int do_load(struct server *s, const struct request *r, struct answer *a)
@@ -230,7 +230,7 @@ static int do_load(struct server *s, const struct request *r, struct answer *a)
                            "LOAD has 3 words and 2 descriptors");
     if (s->loaded)
         return answer_fail(a, BAD_REQUEST, 0, "LOAD before UNLOAD");
-    if (load_plan(s, r, a) < 0) {
+    if (load_program(s, r, a) < 0) {
         runner_forget(s, &ignored);
         return -1;
     }
@@ -242,10 +242,10 @@ static int do_run(struct server *s, const struct request *r, struct answer *a)
 {
     if (r->words != 3 || r->fds || !s->loaded)
         return answer_fail(a, BAD_REQUEST, 0, "RUN has 3 words, after LOAD");
-    if (r->word[1] >= s->plan.calls ||
+    if (r->word[1] >= s->program.calls ||
         r->word[2] > (RUN_MUTE | RUN_TIMED | RUN_RELOAD))
         return answer_fail(a, BAD_REQUEST, 0, "RUN: no such call or flag");
-    return s->kind->run(s->device, &s->plan.call[r->word[1]],
+    return s->kind->run(s->device, &s->program.call[r->word[1]],
                         (unsigned)r->word[2], a);
 }
 
@@ -311,7 +311,7 @@ struct values {
 };
 
 static const struct opt table[] = {
-    {"device", 0, OPT_CHOICE, "cpu|cuda", "where plans are executed (cpu)",
+    {"device", 0, OPT_CHOICE, "cpu|cuda", "where programs are executed (cpu)",
      offsetof(struct values, device), 0, 0},
     {0},
 };
@@ -321,9 +321,10 @@ static void print_help(void)
     struct buf help;
 
     buf_init(&help, 16384);
-    buf_puts(&help, "usage: monkeys-runner [options]\n\nExecutes the plans of "
-                    "a judge, which asks through the socket that is\n"
-                    "descriptor 3. Started by monkeys-worker.\n\n");
+    buf_puts(&help,
+             "usage: monkeys-runner [options]\n\nExecutes the programs of "
+             "a judge, which asks through the socket that is\n"
+             "descriptor 3. Started by monkeys-worker.\n\n");
     opt_help(table, &help);
     fputs(buf_str(&help), stdout);
     buf_release(&help);

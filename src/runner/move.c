@@ -30,8 +30,8 @@ static void walk_join(struct walk *w)
     w->dims = last + 1;
 }
 
-void walk_init(struct walk *w, const struct plan_place *to,
-               const struct plan_place *source)
+void walk_init(struct walk *w, const struct program_place *to,
+               const struct program_place *source)
 {
     int64_t to_bytes = (int64_t)dtype_bytes(to->dtype);
     int64_t source_bytes = source ? (int64_t)dtype_bytes(source->dtype) : 0;
@@ -67,7 +67,7 @@ bool walk_is_plain(const struct walk *w, size_t to_bytes, size_t source_bytes)
 struct line {
     char *to, *source;
     const struct walk_dim *dim;
-    const struct plan_node *node;
+    const struct program_node *node;
 };
 
 typedef void line_fn(const struct line *l);
@@ -75,7 +75,7 @@ typedef void line_fn(const struct line *l);
 /* Calls `each` for every line along the innermost dimension. */
 static void for_lines(const struct walk *w, struct line l, line_fn *each)
 {
-    uint64_t at[PLAN_DIMS] = {0};
+    uint64_t at[PROGRAM_DIMS] = {0};
     unsigned i;
 
     if (!w->count)
@@ -131,7 +131,7 @@ static void copy_line(const struct line *l)
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): it is written to
-void move_copy(char *region, const struct plan_node *n)
+void move_copy(char *region, const struct program_node *n)
 {
     struct line l = {region + n->to.at, region + n->source.at, NULL, n};
     struct walk w;
@@ -141,7 +141,7 @@ void move_copy(char *region, const struct plan_node *n)
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): it is written to
-void move_fill(char *region, const struct plan_node *n)
+void move_fill(char *region, const struct program_node *n)
 {
     uint64_t value = n->value;
     struct line l = {region + n->to.at, (char *)&value, NULL, n};
@@ -151,7 +151,7 @@ void move_fill(char *region, const struct plan_node *n)
     for_lines(&w, l, copy_line);
 }
 
-void move_add(char *region, const struct plan_node *n)
+void move_add(char *region, const struct program_node *n)
 {
     size_t bytes = dtype_bytes(n->to.dtype);
     uint64_t now = 0;

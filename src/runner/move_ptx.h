@@ -17,7 +17,7 @@ struct move_params {
     uint64_t count;
     uint32_t to_kind, source_kind; /* enum dtype */
     uint32_t dims, unused;
-    struct walk_dim dim[PLAN_DIMS];
+    struct walk_dim dim[PROGRAM_DIMS];
 };
 
 /* Parts of one text, NULL-terminated. */

@@ -45,7 +45,7 @@ static int box_fail(const struct why *w, const char *fmt, ...)
     return -1;
 }
 
-/* ---- reading the plan ---- */
+/* ---- reading the policy ---- */
 
 /* Copies the value of the next line whose word is `word`, starting at *at, which
  * moves behind it. False at the end. */
@@ -68,11 +68,11 @@ static int next_value(const char **at, const char *word, char *out, size_t size)
     return 0;
 }
 
-static int first_value(const char *plan, const char *word, char *out,
+static int first_value(const char *policy, const char *word, char *out,
                        size_t size)
 {
     out[0] = '\0';
-    return next_value(&plan, word, out, size);
+    return next_value(&policy, word, out, size);
 }
 
 static unsigned long long box_number(const char *text)
@@ -80,11 +80,11 @@ static unsigned long long box_number(const char *text)
     return strtoull(text, NULL, 10);
 }
 
-static int is_full(const char *plan)
+static int is_full(const char *policy)
 {
     char level[16];
 
-    return first_value(plan, "level", level, sizeof(level)) &&
+    return first_value(policy, "level", level, sizeof(level)) &&
            strcmp(level, "full") == 0;
 }
 
@@ -102,16 +102,16 @@ static int box_write_text(const char *path, const char *text)
     return n < 0 ? -1 : 0;
 }
 
-static int drop_user(const char *plan, const struct why *w)
+static int drop_user(const char *policy, const struct why *w)
 {
     char text[32];
     unsigned uid;
 
     if (getuid() != 0)
         return 0;
-    if (!first_value(plan, "uid", text, sizeof(text))) {
+    if (!first_value(policy, "uid", text, sizeof(text))) {
         errno = EINVAL;
-        return box_fail(w, "box: started as root and the plan names no user");
+        return box_fail(w, "box: started as root and the policy names no user");
     }
     uid = (unsigned)box_number(text);
     if (uid == 0)
@@ -144,7 +144,7 @@ static int enter_namespaces(const struct why *w)
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): box_fail() writes to it
-int box_outer(const char *plan, char *text, size_t size)
+int box_outer(const char *policy, char *text, size_t size)
 {
     struct why w = {text, size};
     char cgroup[PATH_MAX];
@@ -157,15 +157,15 @@ int box_outer(const char *plan, char *text, size_t size)
     /* A host out of memory ends candidates before anything of ours. */
     if (box_write_text("/proc/self/oom_score_adj", "1000") < 0)
         return box_fail(&w, "box: oom_score_adj");
-    if (first_value(plan, "cgroup", cgroup, sizeof(cgroup)) &&
+    if (first_value(policy, "cgroup", cgroup, sizeof(cgroup)) &&
         box_write_text(cgroup, "0") < 0)
         return box_fail(&w, "box: join %s", cgroup);
-    if (drop_user(plan, &w) < 0)
+    if (drop_user(policy, &w) < 0)
         return -1;
     /* Changing the uid clears the death signal. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return box_fail(&w, "box: death signal");
-    return is_full(plan) ? enter_namespaces(&w) : 0;
+    return is_full(policy) ? enter_namespaces(&w) : 0;
 }
 
 /* ---- inner: the private root ---- */
@@ -283,7 +283,7 @@ static int link_one(const char *root, const char *path, const struct why *w)
     return 0;
 }
 
-static int make_tree(const char *plan, const char *root, const struct why *w)
+static int make_tree(const char *policy, const char *root, const struct why *w)
 {
     static const char *const dirs[] = {"/tmp", "/dev", "/dev/shm", "/proc"};
     char value[PATH_MAX + 16];
@@ -294,13 +294,13 @@ static int make_tree(const char *plan, const char *root, const struct why *w)
         if (mkdir(value, 0777) < 0 && errno != EEXIST)
             return box_fail(w, "box: mkdir %s", dirs[i]);
     }
-    for (at = plan; next_value(&at, "link", value, sizeof(value));)
+    for (at = policy; next_value(&at, "link", value, sizeof(value));)
         if (link_one(root, value, w) < 0)
             return -1;
-    for (at = plan; next_value(&at, "ro", value, sizeof(value));)
+    for (at = policy; next_value(&at, "ro", value, sizeof(value));)
         if (bind_one(root, value, 1, w) < 0)
             return -1;
-    for (at = plan; next_value(&at, "dev", value, sizeof(value));)
+    for (at = policy; next_value(&at, "dev", value, sizeof(value));)
         if (bind_one(root, value, 0, w) < 0)
             return -1;
     snprintf(value, sizeof(value), "%s/proc", root);
@@ -310,21 +310,21 @@ static int make_tree(const char *plan, const char *root, const struct why *w)
     return 0;
 }
 
-static int private_root(const char *plan, const struct why *w)
+static int private_root(const char *policy, const struct why *w)
 {
     char root[PATH_MAX], size[32], options[64];
 
-    if (!first_value(plan, "root", root, sizeof(root)) ||
-        !first_value(plan, "tmp", size, sizeof(size))) {
+    if (!first_value(policy, "root", root, sizeof(root)) ||
+        !first_value(policy, "tmp", size, sizeof(size))) {
         errno = EINVAL;
-        return box_fail(w, "box: the plan names no root or no size");
+        return box_fail(w, "box: the policy names no root or no size");
     }
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return box_fail(w, "box: private mounts");
     snprintf(options, sizeof(options), "mode=755,size=%s", size);
     if (mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
         return box_fail(w, "box: tmpfs on %s", root);
-    if (make_tree(plan, root, w) < 0)
+    if (make_tree(policy, root, w) < 0)
         return -1;
     if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return box_fail(w, "box: pivot_root");
@@ -337,7 +337,7 @@ static int private_root(const char *plan, const struct why *w)
 
 /* ---- inner: limits ---- */
 
-static int set_limits(const char *plan, const struct why *w)
+static int set_limits(const char *policy, const struct why *w)
 {
     static const struct {
         const char *name;
@@ -347,7 +347,7 @@ static int set_limits(const char *plan, const struct why *w)
                  {"cpu", RLIMIT_CPU},       {"stack", RLIMIT_STACK}};
     const struct rlimit none = {0, 0};
     char value[64];
-    const char *at = plan;
+    const char *at = policy;
 
     if (setrlimit(RLIMIT_CORE, &none) < 0)
         return box_fail(w, "box: no core files");
@@ -383,19 +383,19 @@ static int drop_rights(const struct why *w)
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): box_fail() writes to it
-int box_inner(const char *plan, char *text, size_t size)
+int box_inner(const char *policy, char *text, size_t size)
 {
     struct why w = {text, size};
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return box_fail(&w, "box: death signal");
-    if (is_full(plan) && private_root(plan, &w) < 0)
+    if (is_full(policy) && private_root(policy, &w) < 0)
         return -1;
-    if (set_limits(plan, &w) < 0 || drop_rights(&w) < 0)
+    if (set_limits(policy, &w) < 0 || drop_rights(&w) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return box_fail(&w, "box: no new privileges");
-    if (box_restrict_files(plan) < 0)
+    if (box_restrict_files(policy) < 0)
         return box_fail(&w, "box: Landlock");
     if (box_filter_calls() < 0)
         return box_fail(&w, "box: seccomp");

@@ -13,10 +13,10 @@
  *
  * Where namespaces are refused, a thin box keeps the uid, the limits, Landlock
  * and seccomp; the file system is then the host's, made unreachable by
- * Landlock instead of being absent. The plan's `level` says which is meant:
+ * Landlock instead of being absent. The policy's `level` says which is meant:
  * nothing is ever left out silently.
  *
- * A plan is text, a word and its value on each line:
+ * A policy is text, a word and its value on each line:
  *   level full|thin     what to build
  *   uid N               the unprivileged user, when started as root; 0: there
  *                       is none here, and root keeps its number without rights
@@ -37,8 +37,8 @@
 
 /* Each returns 0, or -1 with a line in `text` (`size` bytes) that names the step
  * and the reason. After a failure the process must end: it may be half boxed. */
-int box_outer(const char *plan, char *text, size_t size);
-int box_inner(const char *plan, char *text, size_t size);
+int box_outer(const char *policy, char *text, size_t size);
+int box_inner(const char *policy, char *text, size_t size);
 
 /* The kernel's Landlock version, 0 when there is none. */
 int box_landlock_abi(void);

@@ -80,8 +80,8 @@ static int allow(int ruleset, const char *path, uint64_t rights)
     return rc;
 }
 
-/* One rule for each line of the plan that grants something. */
-static int allow_plan(int ruleset, const char *plan, uint64_t all)
+/* One rule for each line of the policy that grants something. */
+static int allow_policy(int ruleset, const char *policy, uint64_t all)
 {
     const struct {
         const char *word;
@@ -93,21 +93,21 @@ static int allow_plan(int ruleset, const char *plan, uint64_t all)
     };
     char path[PATH_MAX];
 
-    while (*plan) {
-        size_t len = strcspn(plan, "\n");
+    while (*policy) {
+        size_t len = strcspn(policy, "\n");
 
         for (size_t i = 0; i < sizeof(grants) / sizeof(grants[0]); i++) {
             size_t n = strlen(grants[i].word);
 
             if (len <= n || len - n >= sizeof(path) ||
-                strncmp(plan, grants[i].word, n) != 0)
+                strncmp(policy, grants[i].word, n) != 0)
                 continue;
-            memcpy(path, plan + n, len - n);
+            memcpy(path, policy + n, len - n);
             path[len - n] = '\0';
             if (allow(ruleset, path, grants[i].rights) < 0)
                 return -1;
         }
-        plan += len + (plan[len] == '\n');
+        policy += len + (policy[len] == '\n');
     }
     return 0;
 }
@@ -139,9 +139,9 @@ static int allow_host_proc(int ruleset, uint64_t rights)
                : 0;
 }
 
-int box_restrict_files(const char *plan)
+int box_restrict_files(const char *policy)
 {
-    int abi = box_landlock_abi(), full = strstr(plan, "level full\n") != NULL;
+    int abi = box_landlock_abi(), full = strstr(policy, "level full\n") != NULL;
     uint64_t all = all_rights(abi), proc = LL_READ_FILE | LL_READ_DIR;
     /* No port may be bound or connected to; no signal and no abstract socket
      * may leave the box. */
@@ -159,9 +159,9 @@ int box_restrict_files(const char *plan)
     if (fd < 0)
         return -1;
     /* A GPU driver opens /proc/self/task/N/comm to write and truncate it. */
-    if (strstr(plan, "proc write\n"))
+    if (strstr(policy, "proc write\n"))
         proc |= LL_WRITE_FILE | (all & LL_TRUNCATE);
-    if (allow_plan(fd, plan, all) < 0 ||
+    if (allow_policy(fd, policy, all) < 0 ||
         (full ? allow(fd, "/proc", proc) : allow_host_proc(fd, proc)) < 0)
         goto out;
     if (full && (allow(fd, "/tmp", all) < 0 || allow(fd, "/dev/shm", all) < 0))

@@ -23,8 +23,8 @@ from judge import runner  # noqa: E402
 from judge.region import DeviceRegion, Layout  # noqa: E402
 from judge.runner import Done, Status  # noqa: E402
 from runner_client import GUARD, Client, aligned, name  # noqa: E402
-from shared.plan import ITEM, Add, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
-from shared.plan import Place, Plan, Pointer, Struct, TensorMap  # noqa: E402
+from shared.program import ITEM, Add, Copy, Fill, Function, Launch, Module, Node, Number  # noqa: E402
+from shared.program import Place, Program, Pointer, Struct, TensorMap  # noqa: E402
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 KERNELS = r"""
@@ -159,12 +159,12 @@ class Check:
         if not holds:
             print(f"#   {why}", flush=True)
 
-    def plan(self, *nodes: Node) -> Plan:
-        return Plan((self.cubin,), tuple(Function(0, n) for n in NAMES), (nodes,))
+    def program(self, *nodes: Node) -> Program:
+        return Program((self.cubin,), tuple(Function(0, n) for n in NAMES), (nodes,))
 
     def load(self, *nodes: Node) -> Done:
         self.client.unload()
-        return self.client.load(self.plan(*nodes), self.region)
+        return self.client.load(self.program(*nodes), self.region)
 
     def do(self, *nodes: Node, **flags: bool) -> Done:
         done = self.load(*nodes)
@@ -353,9 +353,9 @@ class Check:
         done = self.load(Launch(2, (1, 1, 1), (32, 1, 1), 1 << 20, ()))
         self.claim(done.status == Status.LAUNCH_FAILED, "so is shared memory of a MiB", done)
         self.client.unload()
-        done = self.client.load(Plan((Module("cubin", b"\x7fELF" + bytes(200)),), (), ()), self.region)
+        done = self.client.load(Program((Module("cubin", b"\x7fELF" + bytes(200)),), (), ()), self.region)
         self.claim(done.status == Status.NO_MODULE and "CUDA_ERROR" in done.text, "a module that is none", done)
-        done = self.client.load(Plan((self.cubin,), (Function(0, "absent"),), ()), self.region)
+        done = self.client.load(Program((self.cubin,), (Function(0, "absent"),), ()), self.region)
         self.claim(done.status == Status.NO_SYMBOL and "absent" in done.text, "a kernel that is missing", done)
         launch, out, want = self.scaling()
         done = self.do(launch)
@@ -370,7 +370,7 @@ class Check:
         for timed in (False, True):
             with Client("cuda") as other:
                 stray = Launch(7, (1, 1, 1), (1, 1, 1), 0, (Pointer(out.at),))
-                other.load(self.plan(launch, stray, launch), self.region)
+                other.load(self.program(launch, stray, launch), self.region)
                 done = other.run(timed=timed)
                 holds = done.status == Status.CONTEXT_BROKEN and "ILLEGAL_ADDRESS" in done.text
                 holds &= done.node == (None if timed else 1)

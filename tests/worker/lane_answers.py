@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
 from judge import launches, runner  # noqa: E402
-from judge.executors import make_plan  # noqa: E402
+from judge.executors import make_program  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
 from judge.region import Layout  # noqa: E402
 from judge.traces import BadTrace, Refused, Trace  # noqa: E402
-from shared import plan  # noqa: E402
+from shared import program  # noqa: E402
 
 VALUES = [None, True, 0, -1, 1 << 31, 1 << 64, 0.5, "", "%d", "\ud800", [], {}, [[]], [0] * 300]
 
@@ -57,32 +57,32 @@ def alter(part: Any, chance: random.Random) -> None:
         return
 
 
-def planned(data: bytes, trace: Trace, family: str, apart: int = 1 << 32) -> plan.Plan:
+def planned(data: bytes, trace: Trace, family: str, apart: int = 1 << 32) -> program.Program:
     """What would be executed; buffer i of each part begins at (i + 1) * apart."""
     found = launches.FAMILIES[family]
     built = launches.Built.parse(data, trace, found)
     places = [[(i + 1) * apart for i in range(len(part.buffers))] for part in trace.parts()]
-    made = make_plan(trace, found, built, Layout(parts=places, scratch=1 << 50))
+    made = make_program(trace, found, built, Layout(parts=places, scratch=1 << 50))
     assert runner.encode(made)
     _check_addresses(made, trace, apart, built.scratch())
     return made
 
 
-def _check_addresses(made: plan.Plan, trace: Trace, apart: int, scratch: int) -> None:
+def _check_addresses(made: program.Program, trace: Trace, apart: int, scratch: int) -> None:
     """Each lies in a buffer of its part, or in the scratch memory."""
     for index, nodes in enumerate(made.calls):
         part = trace.parts()[index % len(trace.parts())]
-        given = [p for n in nodes if isinstance(n, (plan.Launch, plan.Call)) for p in n.params]
-        given += [patch for p in given if isinstance(p, plan.Struct) for _, patch in p.patches]
+        given = [p for n in nodes if isinstance(n, (program.Launch, program.Call)) for p in n.params]
+        given += [patch for p in given if isinstance(p, program.Struct) for _, patch in p.patches]
         for p in given:
-            if not isinstance(p, (plan.Pointer, plan.TensorMap)):
+            if not isinstance(p, (program.Pointer, program.TensorMap)):
                 continue
             if p.at >= 1 << 50:
                 assert p.at - (1 << 50) <= scratch
                 continue
             end = p.at
-            if isinstance(p, plan.TensorMap):
-                steps = (plan.MAP_ITEM[p.dtype], *p.strides)
+            if isinstance(p, program.TensorMap):
+                steps = (program.MAP_ITEM[p.dtype], *p.strides)
                 end += sum((n - 1) * s for n, s in zip(p.shape, steps)) + steps[0]
             assert p.at // apart - 1 < len(part.buffers)
             assert end - p.at // apart * apart <= part.buffers[p.at // apart - 1].bytes

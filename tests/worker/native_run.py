@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
 from judge import launches, traces  # noqa: E402
-from shared import plan  # noqa: E402
+from shared import program  # noqa: E402
 
 
 class Recorder:
@@ -94,7 +94,7 @@ class Runner(Recorder):
         built, libraries = self._build(trace)
         [call], places = trace.calls, [storage.data_ptr() for storage in self.storages]
         [made] = launches.Maker(built, NATIVE, 0).nodes(call.launches()[0], call, places, 0)
-        words = [p.at if isinstance(p, plan.Pointer) else p.bits for p in made.params]
+        words = [p.at if isinstance(p, program.Pointer) else p.bits for p in made.params]
         found = built.functions[made.function]
         function = libraries[found.module][found.name]
         function.restype = None

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
 from judge import runner  # noqa: E402
-from shared.plan import Node, Place, Plan  # noqa: E402
+from shared.program import Node, Place, Program  # noqa: E402
 
 PROGRAM = ROOT / "monkeys-runner"
 GUARD = 256
@@ -33,7 +33,7 @@ def aligned(n: int) -> int:
 
 def memory(data: bytes) -> int:
     """A descriptor of memory that holds `data`."""
-    fd = os.memfd_create("plan")
+    fd = os.memfd_create("program")
     os.write(fd, data)
     return fd
 
@@ -132,8 +132,8 @@ class Client:
         finally:
             os.close(fd)
 
-    def load(self, plan: Plan, region: Region) -> runner.Done:
-        return self.load_bytes(runner.encode(plan), region.fd, region.size)
+    def load(self, program: Program, region: Region) -> runner.Done:
+        return self.load_bytes(runner.encode(program), region.fd, region.size)
 
     def run(self, call: int = 0, **flags: bool) -> runner.Done:
         return self.ask(runner.run(call, **flags))
@@ -142,8 +142,8 @@ class Client:
         return self.ask(runner.unload())
 
     def do(self, region: Region, *nodes: Node) -> runner.Done:
-        """One plan of one call of moves, from its loading to its unloading."""
-        done = self.load(Plan((), (), (nodes,)), region)
+        """One program of one call of moves, from its loading to its unloading."""
+        done = self.load(Program((), (), (nodes,)), region)
         if done.status == runner.Status.DONE:
             done = self.run()
             self.unload()

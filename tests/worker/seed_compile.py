@@ -28,10 +28,10 @@ torch.set_num_threads(1)
 from judge import launches, traces  # noqa: E402
 from recorder import recorder  # noqa: E402
 from shared import native, native_source  # noqa: E402
-from shared.plan import Pointer, TensorMap  # noqa: E402
+from shared.program import Pointer, TensorMap  # noqa: E402
 
 FAMILY = json.loads((ROOT / "packs" / PACK / "pack.json").read_text())["run"]["family"]
-PLANS = launches.FAMILIES[FAMILY]
+OF_LAUNCHES = launches.FAMILIES[FAMILY]
 adapter = importlib.import_module("adapter")
 
 
@@ -84,12 +84,12 @@ def compiled(seed: Path, precision: str) -> dict:
     })  # fmt: skip
     trace = traces.parse(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],
                          {name: buffer("state", name, x) for _, name, x in named})  # fmt: skip
-    launches.check(trace, PLANS)
-    request = launches.requests(trace, PLANS) | {"source": source, "kernels": trace.kernels,
+    launches.check(trace, OF_LAUNCHES)
+    request = launches.requests(trace, OF_LAUNCHES) | {"source": source, "kernels": trace.kernels,
                                        "texts": trace.texts, "target": "sm_90",
                                        "device": "cuda"}  # fmt: skip
     made = adapter.compile(json.loads(json.dumps(request)))
-    built = launches.Built.parse(made, trace, PLANS)
+    built = launches.Built.parse(made, trace, OF_LAUNCHES)
     names = [launches.name(trace, n) for n in trace.steady.launches()]
     more = {"nodes": nodes(trace, built)} if FAMILY == "hosted" else {}
     return {"launches": names, "bytes": len(made)} | more
@@ -97,7 +97,7 @@ def compiled(seed: Path, precision: str) -> dict:
 
 def nodes(trace: traces.Trace, built: Any) -> list:
     """With addresses counted from the start of their buffer, whose number is in front."""
-    found, maker = [], launches.Maker(built, PLANS, 0)
+    found, maker = [], launches.Maker(built, OF_LAUNCHES, 0)
     places = [i << 40 for i in range(len(trace.steady.buffers))]
     for launch in trace.steady.launches():
         for node in maker.nodes(launch, trace.steady, places, 0):

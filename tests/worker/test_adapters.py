@@ -169,9 +169,9 @@ def test_a_box_shows_the_folders_an_adapter_names(tmp_path: Path) -> None:
         "from argparse import Namespace\n"
         "o = Namespace(box='full', uid=61000, pack=sys.path[0], home='/', device='cpu', mode='record')\n"
         f"o.folders = [{str(headers)!r}]\n"
-        "told = dict(plan=zygote.plan_text(o, '/root-of-box', False))\n",
+        "told = dict(policy=zygote.policy_text(o, '/root-of-box', False))\n",
     )
-    assert f"ro {headers.resolve()}" in told["plan"].splitlines()
+    assert f"ro {headers.resolve()}" in told["policy"].splitlines()
 
 
 def test_a_zygote_prepares_recorders_without_the_compilers_of_torch() -> None:

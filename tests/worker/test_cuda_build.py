@@ -19,7 +19,7 @@ from judge import launches, traces  # noqa: E402
 from lane import native_lane  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
-from shared import native, native_cuda, plan  # noqa: E402
+from shared import native, native_cuda, program  # noqa: E402
 
 try:
     NVCC = native_cuda.nvcc()
@@ -225,7 +225,7 @@ def test_what_is_recorded_compiles_and_is_planned(
     built, [call] = launches.Built.parse(data, trace, CUDA), trace.calls
     [made] = launches.Maker(built, CUDA, 0).nodes(call.launches()[0], call, [512, 1024], 0)
     assert built.functions[made.function].name == "_Z11relu_kernelPKfPfl"
-    assert made.params == (plan.Pointer(512), plan.Pointer(1024), plan.Number(8, 16))
+    assert made.params == (program.Pointer(512), program.Pointer(1024), program.Number(8, 16))
 
 
 @pytest.mark.parametrize("code, right", [

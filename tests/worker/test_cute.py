@@ -28,7 +28,7 @@ import lane_answers  # noqa: E402
 import native_run  # noqa: E402
 from judge import launches, traces  # noqa: E402
 from lane import cute_lane  # noqa: E402
-from shared import fatbin, plan  # noqa: E402
+from shared import fatbin, program  # noqa: E402
 
 TASK = """
 import torch
@@ -253,9 +253,9 @@ def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
     data = lane_answers.answer([[node]], lane_answers.cubin({"k": tuple(SIZES)}))
     [made] = lane_answers.planned(data, trace, "cute", 256).calls[1]
     assert made.params == (
-        plan.Pointer(256 + 16),
-        plan.Struct(bytes(8) + b"\x11" * 16, ((0, plan.Pointer(512)),)),
-        plan.Number(4, 0x04030201),
+        program.Pointer(256 + 16),
+        program.Struct(bytes(8) + b"\x11" * 16, ((0, program.Pointer(512)),)),
+        program.Number(4, 0x04030201),
     )
 
 

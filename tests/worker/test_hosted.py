@@ -27,7 +27,7 @@ from judge.traces import Refused, Trace  # noqa: E402
 from lane import hosted_lane  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda  # noqa: E402
-from shared.plan import Launch, Pointer, Struct, TensorMap  # noqa: E402
+from shared.program import Launch, Pointer, Struct, TensorMap  # noqa: E402
 
 SEEDS = ROOT / "packs" / "thunderkittens" / "seeds"
 SOURCE = r"""
@@ -569,7 +569,7 @@ def get_init_inputs():
     return []
 """
 # What a host function tries, and what is told; the last words come from the CPU's runner, which
-# gets a plan that is right but for its device.
+# gets a program that is right but for its device.
 BOXED = {
     "honest": ("", "a cubin needs --device cuda"),
     "reads": ("if (x[0] > 0) n = 1;", "Tensors are on the device"),

@@ -23,7 +23,7 @@ from judge.judging import Verdict  # noqa: E402
 from lane import native_lane  # noqa: E402
 from native_run import parse, request  # noqa: E402
 from shared import native as native_shared  # noqa: E402
-from shared import plan  # noqa: E402
+from shared import program  # noqa: E402
 
 NATIVE, CUDA, CUTE = (launches.FAMILIES[name] for name in ("native", "cuda", "cute"))
 TRITON, TILELANG, HOSTED = (launches.FAMILIES[name] for name in ("triton", "tilelang", "hosted"))
@@ -91,11 +91,11 @@ def test_a_call_becomes_words() -> None:
     trace = taken(native(), NATIVE)
     made = planned(native_lane.libraries(request(trace, "native"), TOOLCHAIN), trace, "native", 1024)
     assert [module.kind for module in made.modules] == ["library"]
-    assert made.functions == (plan.Function(0, "monkeys_call_f"),)
+    assert made.functions == (program.Function(0, "monkeys_call_f"),)
     bits = struct.unpack("<Q", struct.pack("<d", 1.5))[0]
     assert made.calls[1] == (
-        plan.Call(0, (plan.Pointer(2048 + 16), plan.Number(8, 0), plan.Number(8, 2**64 - 3),
-                      plan.Number(8, bits), plan.Number(8, 1))),
+        program.Call(0, (program.Pointer(2048 + 16), program.Number(8, 0), program.Number(8, 2**64 - 3),
+                      program.Number(8, bits), program.Number(8, 1))),
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_a_launch_has_parameters_of_their_size() -> None:
     data = answer([[told]], cubin({"k": (8, 8, 8, 1, 4, 8, 1)}))
     [made] = planned(data, trace, "cuda", 1024).calls[1]
     assert (made.grid, made.block, made.shared) == ((4, 5, 6), (32, 2, 1), 1024)
-    assert made.params[0] == plan.Pointer(2048 + 16) and made.params[3] == plan.Number(1, 255)
+    assert made.params[0] == program.Pointer(2048 + 16) and made.params[3] == program.Number(1, 255)
 
 
 def test_a_library_is_built_for_each_text_that_is_called() -> None:
@@ -287,10 +287,10 @@ def of_param(index: int, *path: Any, to: Any) -> Callable[[dict], None]:
 
 def test_every_kind_of_parameter_has_its_place() -> None:
     [made] = planned(honest(), launched(), "cuda", 1024).calls[1]
-    tile = plan.TensorMap(1024, 7, (2, 4), (8,), (2, 4), 0, 0)
+    tile = program.TensorMap(1024, 7, (2, 4), (8,), (2, 4), 0, 0)
     assert made.params == (
-        plan.Pointer(1032), plan.Number(4, 7), plan.Pointer((1 << 50) + 256), tile,
-        plan.Struct(bytes(200), ((0, plan.Pointer(2048 + 24)), (64, tile))),
+        program.Pointer(1032), program.Number(4, 7), program.Pointer((1 << 50) + 256), tile,
+        program.Struct(bytes(200), ((0, program.Pointer(2048 + 24)), (64, tile))),
     )  # fmt: skip
 
 
@@ -415,7 +415,7 @@ def test_bytes_before_and_behind_an_answer_are_refused() -> None:
 
 def test_a_trace_cannot_fill_the_judges_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand launches for each of the calls, and each configuration of a tuner."""
-    monkeypatch.setattr(plan, "NODES", 1500)
+    monkeypatch.setattr(program, "NODES", 1500)
     trace = taken(cuda([LAUNCH | {"args": TENSORS}] * 2), CUDA)
     data = answer([[NODE] * 1000], cubin({"k": (8, 4, 8, 128, 200)}))
     with pytest.raises(traces.Refused, match="more than"):

@@ -16,8 +16,8 @@ from runner_client import ROOT, Client, Region, memory, name
 
 from judge import runner
 from judge.runner import Status
-from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Param, Place, Plan
-from shared.plan import Pointer, Struct, TensorMap
+from shared.program import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Number, Param, Place, Program
+from shared.program import Pointer, Struct, TensorMap
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 PAIRS = [(a, b) for a in ITEM for b in ITEM if not (a in FLOATS and b not in FLOATS)]
@@ -174,7 +174,7 @@ def test_a_counter_counts_and_wraps(client: Client, region: Region, dtype: str) 
 
 def test_a_number_that_an_element_cannot_hold_is_refused_by_the_judge() -> None:
     with pytest.raises(ValueError, match="uint8"):
-        runner.encode(Plan((), (), ((Fill(Place(0, "uint8", (), ()), 300),),)))
+        runner.encode(Program((), (), ((Fill(Place(0, "uint8", (), ()), 300),),)))
 
 
 # ---- libraries ----
@@ -299,21 +299,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Module:
     return Module("library", build(tmp_path_factory.mktemp("library")))
 
 
-def one_call(module: Module, function: str, *params: Pointer | Number) -> Plan:
-    return Plan((module,), (Function(0, function),), ((Call(0, params),),))
+def one_call(module: Module, function: str, *params: Pointer | Number) -> Program:
+    return Program((module,), (Function(0, function),), ((Call(0, params),),))
 
 
-def scaling(region: Region, module: Module) -> tuple[Plan, Place]:
+def scaling(region: Region, module: Module) -> tuple[Program, Place]:
     x, out = region.put(numbers(100)), region.empty(torch.float32, (100,))
     by = int.from_bytes(torch.tensor([2.5]).view(torch.uint8).numpy().tobytes(), "little")
     call = Call(0, (Pointer(x.at), Pointer(out.at), Number(4, 100), Number(4, by)))
-    return Plan((module,), (Function(0, "scale"),), ((call,), (Fill(out, 9.0), call))), out
+    return Program((module,), (Function(0, "scale"),), ((call,), (Fill(out, 9.0), call))), out
 
 
 def test_a_library_computes_over_the_region(region: Region, library: Module) -> None:
-    plan, out = scaling(region, library)
+    program, out = scaling(region, library)
     with Client() as client:
-        assert client.load(plan, region).status == Status.DONE
+        assert client.load(program, region).status == Status.DONE
         done = client.run(timed=True)
         assert done.status == Status.DONE
         assert done.host_ns > 0
@@ -321,9 +321,9 @@ def test_a_library_computes_over_the_region(region: Region, library: Module) -> 
 
 
 def test_a_muted_run_moves_and_calls_nothing(region: Region, library: Module) -> None:
-    plan, out = scaling(region, library)
+    program, out = scaling(region, library)
     with Client() as client:
-        client.load(plan, region)
+        client.load(program, region)
         assert client.run(1, mute=True).status == Status.DONE
         assert torch.equal(region.tensor(out), torch.full((100,), 9.0))
         assert client.run(1).status == Status.DONE
@@ -336,12 +336,12 @@ def test_two_libraries_have_functions_of_one_name(
     other = tmp_path / "o.c"
     other.write_text("void scale(const unsigned long *w) { *(long *)w[0] = 77; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "o.so", other], check=True)
-    plan, out = scaling(region, library)
+    program, out = scaling(region, library)
     told = region.empty(torch.int64, (1,))
-    both = Plan(
+    both = Program(
         (library, Module("library", (tmp_path / "o.so").read_bytes())),
         (Function(0, "scale"), Function(1, "scale")),
-        ((*plan.calls[0], Call(1, (Pointer(told.at),))),),
+        ((*program.calls[0], Call(1, (Pointer(told.at),))),),
     )
     with Client() as client:
         assert client.load(both, region).status == Status.DONE
@@ -387,9 +387,9 @@ def test_nothing_of_a_call_is_left_for_the_next(region: Region, library: Module)
 def test_a_call_that_ends_its_process_is_told_and_the_runner_goes_on(
     region: Region, library: Module, function: str, number: int, how: str
 ) -> None:
-    plan, out = scaling(region, library)
+    program, out = scaling(region, library)
     ends = Call(1, (Number(8, number),))
-    both = Plan((library,), (*plan.functions, Function(0, function)), (plan.calls[0], (ends,)))
+    both = Program((library,), (*program.functions, Function(0, function)), (program.calls[0], (ends,)))
     with Client() as client:
         assert client.load(both, region).status == Status.DONE
         done = client.run(1)
@@ -421,13 +421,13 @@ def test_the_time_of_a_call_is_that_of_its_work(region: Region, library: Module)
 
 IN_A_BOX = """
 import ctypes, os, sys
-box, plan, *command = sys.argv[1:]
+box, program, *command = sys.argv[1:]
 box, text = ctypes.CDLL(box), ctypes.create_string_buffer(1024)
-if box.box_outer(plan.encode(), text, 1024) < 0:
+if box.box_outer(program.encode(), text, 1024) < 0:
     sys.exit(text.value)
 pid = os.fork()
 if pid == 0:
-    if box.box_inner(plan.encode(), text, 1024) < 0:
+    if box.box_inner(program.encode(), text, 1024) < 0:
         os.write(2, text.value)
         os._exit(125)
     os.execv(command[0], command)
@@ -448,18 +448,18 @@ def test_libraries_load_and_compute_in_the_box(
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)
     start = ["/usr/bin/python3", "-c", IN_A_BOX, str(ROOT / "libmonkeys-box.so"), "\n".join(lines) + "\n"]
-    plan, out = scaling(region, library)
+    program, out = scaling(region, library)
     with Client(before=start) as client:
-        assert client.load(plan, region).status == Status.DONE
+        assert client.load(program, region).status == Status.DONE
         assert client.run().status == Status.DONE
         assert client.unload().status == Status.DONE
     assert torch.equal(region.tensor(out), 2.5 * numbers(100))
 
 
 def test_nothing_of_torch_is_mapped(region: Region, library: Module) -> None:
-    plan, _ = scaling(region, library)
+    program, _ = scaling(region, library)
     with Client() as client:
-        client.load(plan, region)
+        client.load(program, region)
         client.run()
         maps = Path(f"/proc/{client.process.pid}/maps").read_text()
     files = {line.split(None, 5)[5].rsplit("/", 1)[-1] for line in maps.splitlines() if "/" in line}
@@ -482,8 +482,8 @@ def test_a_function_that_is_missing_is_named(region: Region, library: Module) ->
 
 
 def test_a_cubin_needs_a_gpu(client: Client, region: Region) -> None:
-    done = client.load(Plan((Module("cubin", b"x"),), (), ()), region)
-    assert done.status == Status.BAD_PLAN
+    done = client.load(Program((Module("cubin", b"x"),), (), ()), region)
+    assert done.status == Status.BAD_PROGRAM
 
 
 def test_without_a_driver_every_answer_says_so() -> None:
@@ -572,8 +572,8 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_plan_is_an_answer(client: Client, what: str) -> None:
     region = Region(SIZE)
-    done = client.load(Plan(CODE, NAMES, ((BAD[what],),)), region)
-    assert done.status == Status.BAD_PLAN, done
+    done = client.load(Program(CODE, NAMES, ((BAD[what],),)), region)
+    assert done.status == Status.BAD_PROGRAM, done
     assert "word " in done.text
     assert client.do(region, Fill(PLACE, 1.0)).status == Status.DONE
     region.close()
@@ -583,16 +583,16 @@ def whole_plan() -> bytes:
     nodes = (Fill(PLACE, 1.0), Copy(PLACE, PLACE), Add(Place(0, "int64", (1,), (1,)), 1),
              launch(Pointer(0), Number(4, 7), MAP, Struct(bytes(200), ((0, Pointer(8)), (64, MAP)))),
              Call(1, (Pointer(0), Number(8, 1))))  # fmt: skip
-    return runner.encode(Plan(CODE, NAMES, (nodes, nodes)))
+    return runner.encode(Program(CODE, NAMES, (nodes, nodes)))
 
 
 def test_a_plan_cut_anywhere_is_an_answer(client: Client) -> None:
     region, data = Region(SIZE), whole_plan()
     for n in range(0, len(data), 8):
         done = client.load_bytes(data[:n], region.fd, SIZE)
-        assert done.status == Status.BAD_PLAN
-    assert client.load_bytes(data[:-3], region.fd, SIZE).status == Status.BAD_PLAN
-    assert client.load_bytes(data + bytes(8), region.fd, SIZE).status == Status.BAD_PLAN
+        assert done.status == Status.BAD_PROGRAM
+    assert client.load_bytes(data[:-3], region.fd, SIZE).status == Status.BAD_PROGRAM
+    assert client.load_bytes(data + bytes(8), region.fd, SIZE).status == Status.BAD_PROGRAM
     region.close()
 
 
@@ -602,7 +602,7 @@ def test_counts_without_end_are_answers(client: Client) -> None:
         for word in (2**64 - 1, 2**63, 2**40, 2**32, 2**20):
             huge = data[:at] + word.to_bytes(8, "little") + data[at + 8 :]
             done = client.load_bytes(huge, region.fd, SIZE)
-            assert done.status == Status.BAD_PLAN, (at, word, done)
+            assert done.status == Status.BAD_PROGRAM, (at, word, done)
     region.close()
 
 
@@ -616,17 +616,17 @@ def test_random_bytes_are_answers(client: Client) -> None:
             word = chance.choice((chance.randrange(8), chance.randrange(1 << 20), chance.getrandbits(64)))
             data[at : at + 8] = word.to_bytes(8, "little")
         client.load_bytes(bytes(data[: chance.randrange(len(data) // 8 + 1) * 8]), region.fd, SIZE)
-        client.load_bytes(b"mkplan/1" + chance.randbytes(8 * chance.randrange(40)), region.fd, SIZE)
+        client.load_bytes(b"mkprog/1" + chance.randbytes(8 * chance.randrange(40)), region.fd, SIZE)
     client.unload()
     assert client.do(region, Fill(PLACE, 1.0)).status == Status.DONE
     region.close()
 
 
 def test_a_region_smaller_than_said_is_refused(client: Client, region: Region) -> None:
-    data = runner.encode(Plan((), (), ((Fill(PLACE, 1.0),),)))
+    data = runner.encode(Program((), (), ((Fill(PLACE, 1.0),),)))
     done = client.load_bytes(data, region.fd, region.size + 4096)
     assert done.status == Status.BAD_REQUEST
-    assert client.load_bytes(data, region.fd, 0).status == Status.BAD_PLAN
+    assert client.load_bytes(data, region.fd, 0).status == Status.BAD_PROGRAM
 
 
 def test_requests_that_make_no_sense_are_answers(client: Client, region: Region) -> None:
@@ -634,9 +634,9 @@ def test_requests_that_make_no_sense_are_answers(client: Client, region: Region)
     assert client.run().status == Status.BAD_REQUEST  # nothing is loaded
     assert client.ask(runner._request(9)).status == Status.BAD_REQUEST
     assert client.ask(runner._request(1, 8, 8)).status == Status.BAD_REQUEST
-    plan = Plan((), (), ((),))
-    assert client.load(plan, region).status == Status.DONE
-    assert client.load(plan, region).status == Status.BAD_REQUEST
+    program = Program((), (), ((),))
+    assert client.load(program, region).status == Status.DONE
+    assert client.load(program, region).status == Status.BAD_REQUEST
     assert client.run(1).status == Status.BAD_REQUEST
     assert client.ask(runner._request(2, 0, 8)).status == Status.BAD_REQUEST
     assert client.run(0).status == Status.DONE

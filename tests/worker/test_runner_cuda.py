@@ -18,8 +18,8 @@ from worker_run import COMPILE
 
 from judge import runner
 from judge.runner import Done, Status
-from shared.plan import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Param
-from shared.plan import Place, Plan, Pointer, Struct, TensorMap
+from shared.program import ITEM, Add, Call, Copy, Fill, Function, Launch, Module, Node, Number, Param
+from shared.program import Place, Program, Pointer, Struct, TensorMap
 
 PRINT = """
 #include <stdio.h>
@@ -189,8 +189,8 @@ def test_the_kernel_assembles(fake: Fake, target: str) -> None:
 # ---- launches ----
 
 
-def plan(*nodes: Node, modules: tuple[Module, ...] = (CUBIN,)) -> Plan:
-    return Plan(modules, tuple(Function(0, n) for n in NAMES), (nodes,))
+def program(*nodes: Node, modules: tuple[Module, ...] = (CUBIN,)) -> Program:
+    return Program(modules, tuple(Function(0, n) for n in NAMES), (nodes,))
 
 
 def launch(function: str, *params: Param, **more: object) -> Launch:
@@ -200,7 +200,7 @@ def launch(function: str, *params: Param, **more: object) -> Launch:
 
 def loaded(client: Client, region: Region, *nodes: Node) -> Done:
     client.unload()
-    return client.load(plan(*nodes), region)
+    return client.load(program(*nodes), region)
 
 
 def test_a_launch_has_its_grid_and_parameters(fake: Fake, client: Client, region: Region) -> None:
@@ -354,14 +354,14 @@ def test_a_module_that_does_not_load(
     client: Client, region: Region, data: bytes, status: Status
 ) -> None:
     client.unload()
-    done = client.load(plan(modules=(Module("cubin", data + bytes(60)),)), region)
+    done = client.load(program(modules=(Module("cubin", data + bytes(60)),)), region)
     assert done.status == status
-    assert client.load(plan(), region).status == Status.DONE
+    assert client.load(program(), region).status == Status.DONE
 
 
 def test_a_kernel_that_is_missing_is_named(client: Client, region: Region) -> None:
     client.unload()
-    done = client.load(Plan((CUBIN,), (Function(0, "absent"),), ()), region)
+    done = client.load(Program((CUBIN,), (Function(0, "absent"),), ()), region)
     assert done.status == Status.NO_SYMBOL
     assert "absent" in done.text
 
@@ -377,7 +377,7 @@ def test_a_context_that_broke_says_so_from_then_on(
     fake: Fake, region: Region, timed: bool
 ) -> None:
     with fake.start() as own:
-        own.load(plan(launch("second", Number(8, 0)), launch("stray"), launch("second", Number(8, 0))), region)
+        own.load(program(launch("second", Number(8, 0)), launch("stray"), launch("second", Number(8, 0))), region)
         done = own.run(timed=timed)
         assert (done.status, done.detail) == (Status.CONTEXT_BROKEN, 700)
         assert done.node == (None if timed else 1)
@@ -390,7 +390,7 @@ def test_what_kernels_print_goes_nowhere(
 ) -> None:
     """A later candidate of this runner would be shown it."""
     with fake.start() as own:
-        own.load(plan(launch("second", Number(8, 0))), region)
+        own.load(program(launch("second", Number(8, 0))), region)
         assert own.run().status == Status.DONE
     assert any(line.startswith("launch second") for line in fake.said())
     assert "printed by a kernel" not in capfd.readouterr().out
@@ -398,14 +398,14 @@ def test_what_kernels_print_goes_nowhere(
 
 def test_a_library_needs_a_cpu(client: Client, region: Region) -> None:
     client.unload()
-    plan = Plan((Module("library", b"abc"),), (Function(0, "stub"),), ((Call(0, ()),),))
-    done = client.load(plan, region)
-    assert (done.status, done.text) == (Status.BAD_PLAN, "a library needs --device cpu")
+    program = Program((Module("library", b"abc"),), (Function(0, "stub"),), ((Call(0, ()),),))
+    done = client.load(program, region)
+    assert (done.status, done.text) == (Status.BAD_PROGRAM, "a library needs --device cpu")
 
 
 def test_encoding_says_what_the_document_says() -> None:
     node = launch("first", Pointer(512), Number(4, -1), cluster=(2, 1, 1), cooperative=True, pdl=True)
-    data = runner.encode(Plan((Module("library", b"abc"),), (Function(0, "f"),), ((node,),)))
+    data = runner.encode(Program((Module("library", b"abc"),), (Function(0, "f"),), ((node,),)))
     words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
     assert words[1:] == [
         1, 2, 3, int.from_bytes(b"abc", "little"), 1, 0, 1, ord("f"), 1, 1, 4, 0, 3, 1, 1, 32, 2, 1, 0,
@@ -416,7 +416,7 @@ def test_encoding_says_what_the_document_says() -> None:
 def test_the_encoding_of_a_structure_says_what_the_document_says() -> None:
     shape = TensorMap(256, 9, (64, 32), (128,), (64, 8), 3, 0)
     given = Struct(b"ab" + bytes(190), ((8, Pointer(512)), (64, shape)))
-    data = runner.encode(Plan((CUBIN,), (Function(0, "f"),), ((launch("first", given),),)))
+    data = runner.encode(Program((CUBIN,), (Function(0, "f"),), ((launch("first", given),),)))
     words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
     at = len(words) - 43
     assert words[at : at + 4] == [1, 4, 192, int.from_bytes(b"ab", "little")]

@@ -22,7 +22,7 @@ from judge.judging import Progress, Verdict  # noqa: E402
 from judge.session import Session  # noqa: E402
 from judge.steps import Ask  # noqa: E402
 from judge.traces import Buffer, Call, Trace, View  # noqa: E402
-from shared.plan import Place  # noqa: E402
+from shared.program import Place  # noqa: E402
 
 pytest.importorskip("triton")
 

@@ -1,5 +1,5 @@
 """TileLang on both sides of the trace: recording, the allow-list of a kernel's IR, compiling
-without data, and plans. Kernels for the CPU run here; those for a GPU are compiled."""
+without data, and programs. Kernels for the CPU run here; those for a GPU are compiled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lane import Answer, tilelang_ir, tilelang_lane  # noqa: E402
 from lane.tilelang_ir import Denied  # noqa: E402
 from lane.tilelang_lane import CompileFailed  # noqa: E402
 from recorder import tilelang_record  # noqa: E402
-from shared import plan  # noqa: E402
+from shared import program  # noqa: E402
 from tvm.target import Target  # noqa: E402
 
 nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
@@ -117,7 +117,7 @@ def built(trace: traces.Trace, device: str) -> launches.Built:
     return launches.Built.parse(tilelang_lane.compile(request(trace, device)), trace, TILELANG)
 
 
-def planned(trace: traces.Trace, made: launches.Built, config: int = 0) -> list[plan.Node]:
+def planned(trace: traces.Trace, made: launches.Built, config: int = 0) -> list[program.Node]:
     places, at = [], ITEM
     for buffer in trace.steady.buffers:
         places.append(at)
@@ -388,14 +388,14 @@ def test_language_that_the_good_examples_use_is_allowed(recorder):
 # ---- on the CPU ------------------------------------------------------------------
 
 
-def execute(nodes: list[plan.Node], made: launches.Built, folder: Path, base: int) -> None:
+def execute(nodes: list[program.Node], made: launches.Built, folder: Path, base: int) -> None:
     """As monkeys-runner does it."""
     for node in nodes:
-        assert isinstance(node, plan.Call)
+        assert isinstance(node, program.Call)
         function = made.functions[node.function]
         path = folder / f"{function.module}.so"
         path.write_bytes(made.modules[function.module].data)
-        words = [base + p.at if isinstance(p, plan.Pointer) else p.bits for p in node.params]
+        words = [base + p.at if isinstance(p, program.Pointer) else p.bits for p in node.params]
         call = ctypes.CDLL(str(path))[function.name]
         call.restype = None
         call((ctypes.c_uint64 * len(words))(*words))
@@ -412,7 +412,7 @@ def test_a_recorded_kernel_computes_on_the_cpu(recorder, tmp_path, sizes, dynami
     made = built(trace, "cpu")
     a, b = torch.randn(M, K), torch.randn(K, N)
     region = torch.full((1 << 16,), float("nan"))
-    at = [b.at // 4 for b in planned(trace, made)[0].params if isinstance(b, plan.Pointer)]
+    at = [b.at // 4 for b in planned(trace, made)[0].params if isinstance(b, program.Pointer)]
     region[at[0] :][: a.numel()] = a.flatten()
     region[at[1] :][: b.numel()] = b.flatten()
     execute(planned(trace, made), made, tmp_path, region.data_ptr())
@@ -432,13 +432,13 @@ def test_a_gemm_becomes_a_cubin_with_tensor_maps(recorder):
     trace = recorder.trace()
     made = built(trace, "cuda")
     (node,) = planned(trace, made)
-    assert made.functions == (plan.Function(0, "gemm_kernel"),)
+    assert made.functions == (program.Function(0, "gemm_kernel"),)
     assert made.modules[0].kind == "cubin"
     assert (node.grid, node.shared) == ((8, 4, 1), 3 * 2 * 128 * 32 * 2)
     a, b, c = node.params
-    assert a == plan.TensorMap(ITEM, 6, (256, 512), (512,), (32, 128), 2, 0)
+    assert a == program.TensorMap(ITEM, 6, (256, 512), (512,), (32, 128), 2, 0)
     assert b.shape == (1024, 256) and b.strides == (2048,) and b.at > a.at
-    assert isinstance(c, plan.Pointer)
+    assert isinstance(c, program.Pointer)
 
 
 @nvcc
@@ -451,7 +451,7 @@ def test_candidates_for_a_gpu_are_recorded_and_compiled(recorder):
         model(*[x.to(device="meta", dtype=torch.bfloat16) for x in asked.get_inputs()])
     trace = recorder.trace()
     nodes = planned(trace, built(trace, "cuda"))
-    assert [type(n) for n in nodes] == [plan.Launch] * 3
+    assert [type(n) for n in nodes] == [program.Launch] * 3
 
 
 @nvcc
@@ -466,8 +466,8 @@ def test_one_cubin_serves_all_sizes_of_a_dynamic_kernel(recorder):
     nodes = planned(trace, made)
     assert len(made.modules) == 1
     assert [n.grid for n in nodes] == [(1, 1, 1), (1, 3, 1)]
-    assert [n.params[-1] for n in nodes] == [plan.Number(4, 128), plan.Number(4, 300)]
-    assert not any(isinstance(p, plan.TensorMap) for n in nodes for p in n.params)
+    assert [n.params[-1] for n in nodes] == [program.Number(4, 128), program.Number(4, 300)]
+    assert not any(isinstance(p, program.TensorMap) for n in nodes for p in n.params)
 
 
 @nvcc
@@ -485,7 +485,7 @@ def test_a_function_of_several_kernels_is_several_launches(recorder):
     trace = recorder.trace()
     nodes = planned(trace, built(trace, "cuda"))
     assert [(n.grid[0], n.block[0]) for n in nodes] == [(2, 128), (1, 256)]
-    assert plan.Number(4, 0x3F000000) in nodes[0].params
+    assert program.Number(4, 0x3F000000) in nodes[0].params
 
 
 def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):

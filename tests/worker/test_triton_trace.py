@@ -19,7 +19,6 @@ sys.path.insert(0, str(ROOT / "worker"))
 
 from judge import cubin, launches, summary, traces  # noqa: E402
 from judge.traces import BadTrace, Refused  # noqa: E402
-from shared import plan  # noqa: E402
 
 TRITON = launches.FAMILIES["triton"]
 TEXT = source("""

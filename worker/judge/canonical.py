@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable
 
 from judge.traces import Call, Launch, Move, Trace, View, view
-from shared.plan import ITEM
+from shared.program import ITEM
 
 
 def difference(judged: list, again: list) -> str | None:

@@ -13,7 +13,7 @@ from judge.session import Session
 from judge.sheets import Sheet, init_seed
 from judge.steps import Ask, Device, End, Release
 from judge.traces import Buffer, Call, Trace, View
-from shared.plan import ITEM
+from shared.program import ITEM
 from shared.structure import contiguous
 
 

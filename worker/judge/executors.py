@@ -1,5 +1,5 @@
 """The judge's side of the processes that run a trace. Each works only on the region, following a
-plan made by the judge. None of them runs the candidate's host code, except for the functions of a
+program made by the judge. None of them runs the candidate's host code, except for the functions of a
 library, which are the kernels on the CPU.
 
     Interpreter   a forked Python that interprets checked kernels (Triton on the CPU)
@@ -22,7 +22,7 @@ from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
 from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
 from judge.traces import BadTrace, Call, Launch, Refused, Trace
-from shared import inputs, plan
+from shared import inputs, program
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
 
@@ -117,7 +117,7 @@ class _Runner:
             raise NoChild(f"the runner refuses: {done.text}")
 
     def load(self, region: Region, built: Built | None) -> Generator:
-        made = make_plan(self.trace, self.family, built, region.layout)
+        made = make_program(self.trace, self.family, built, region.layout)
         if not {module.kind for module in made.modules} <= self.kinds:
             raise BadTrace("the compiler's answer has host code, where only kernels run")
         data = runner.encode(made)
@@ -146,7 +146,7 @@ class _Runner:
     def check(self, done: runner.Done) -> None:
         if done.status == Status.DONE:
             return
-        if done.status in (Status.BAD_REQUEST, Status.BAD_PLAN, Status.NO_DEVICE):
+        if done.status in (Status.BAD_REQUEST, Status.BAD_PROGRAM, Status.NO_DEVICE):
             raise NoChild(f"the runner refuses: {done.text}")
         if done.status == Status.CALL_ENDED:
             raise Gone(done.text, "")
@@ -194,25 +194,25 @@ class DeviceRunner(_Runner):
         yield Release(hurt=done.status != Status.DONE)
 
 
-def make_plan(trace: Trace, family: Family, built: Built, layout: Layout) -> plan.Plan:
+def make_program(trace: Trace, family: Family, built: Built, layout: Layout) -> program.Program:
     """Every part of the trace in every configuration, in the order that `run` expects."""
-    maker, calls, left = Maker(built, family, layout.scratch), [], plan.NODES
+    maker, calls, left = Maker(built, family, layout.scratch), [], program.NODES
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), layout.parts):
-            calls.append(tuple(itertools.islice(_planned(maker, part, places, config), left + 1)))
+            calls.append(tuple(itertools.islice(_nodes(maker, part, places, config), left + 1)))
             left -= len(calls[-1])
             if left < 0:
-                raise Refused("launches", f"all calls together launch and move more than {plan.NODES} times")
-    return plan.Plan(built.modules, built.functions, tuple(calls))
+                raise Refused("launches", f"all calls together launch and move more than {program.NODES} times")
+    return program.Program(built.modules, built.functions, tuple(calls))
 
 
-def _planned(maker: Maker, part: Call, places: list[int], config: int) -> Iterator[plan.Node]:
-    """One launch in the trace may become several in a plan."""
+def _nodes(maker: Maker, part: Call, places: list[int], config: int) -> Iterator[program.Node]:
+    """One launch in the trace may become several in a program."""
     for node in part.nodes:
         if isinstance(node, Launch):
             yield from maker.nodes(node, part, places, config)
         else:
-            yield node.plan(places)
+            yield node.node(places)
 
 
 def kernel_counts(trace: Trace, family: Family, built: Built | None) -> Callable[[Launch], int]:

@@ -37,9 +37,9 @@ from judge import cubin, feedback, shared_object, triton_trace
 from judge.judging import Verdict
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, number, text, three
 from judge.traces import view, whole
-from shared import native, plan
+from shared import native, program
 from shared.kernel_language import is_plain
-from shared.plan import BLOCK, GRID, ITEM, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
+from shared.program import BLOCK, GRID, ITEM, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
 
 ARGUMENTS = 1000  # of a launch in a trace
 PARAMETERS = 1024  # of a node
@@ -305,8 +305,8 @@ class Built:
     """A lane's answer, checked. `launches` maps the key of a request to nodes; configurations of an
     autotuner that failed are missing."""
 
-    modules: tuple[plan.Module, ...]
-    functions: tuple[plan.Function, ...]
+    modules: tuple[program.Module, ...]
+    functions: tuple[program.Function, ...]
     launches: dict[str, tuple[Node, ...]]
 
     @staticmethod
@@ -356,12 +356,12 @@ class Built:
         return most
 
 
-def _read_function(told: dict) -> plan.Function:
+def _read_function(told: dict) -> program.Function:
     _check_name(told["name"])
-    return plan.Function(whole(told["module"], 0, BINARIES, "a module's number"), told["name"])
+    return program.Function(whole(told["module"], 0, BINARIES, "a module's number"), told["name"])
 
 
-def _read_modules(told: object, data: bytes, family: Family) -> tuple[plan.Module, ...]:
+def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Module, ...]:
     if len(data) > BUILT_BYTES:
         raise Refused("cubin", "the compiled kernels are too large")
     found, at = [], 0
@@ -375,7 +375,7 @@ def _read_modules(told: object, data: bytes, family: Family) -> tuple[plan.Modul
             _check_library(part)
         else:
             raise BadTrace("an unknown kind of module")
-        found.append(plan.Module(one["kind"], part))
+        found.append(program.Module(one["kind"], part))
     if at != len(data):
         raise BadTrace("modules of another size")
     return tuple(found)
@@ -391,7 +391,7 @@ def _check_library(data: bytes) -> None:
 
 
 def _read_launch(
-    answer: dict, tuned: bool, count: int, functions: tuple[plan.Function, ...], takes: list
+    answer: dict, tuned: bool, count: int, functions: tuple[program.Function, ...], takes: list
 ) -> tuple[Node, ...] | None:
     """None for a configuration of an autotuner that failed."""
     if "error" not in answer:
@@ -403,7 +403,7 @@ def _read_launch(
     raise Verdict("launch_error", "compile", said, message=said.removeprefix(CANNOT))
 
 
-def _read_node(told: dict, count: int, functions: tuple[plan.Function, ...], takes: list) -> Node:
+def _read_node(told: dict, count: int, functions: tuple[program.Function, ...], takes: list) -> Node:
     """`takes` has the sizes of the kernels' parameters for each module, None for a library. A driver
     reads as many bytes as a cubin says, so they must be there."""
     index = whole(told["function"], 0, len(functions) - 1, "a function's number")
@@ -489,39 +489,39 @@ def _read_map(dtype: int, shape: list, strides: list, box: list, swizzle: int, f
 
 
 class Maker:
-    """Turns the launches of a trace into nodes of a plan; `at` is where scratch memory starts."""
+    """Turns the launches of a trace into nodes of a program; `at` is where scratch memory starts."""
 
     def __init__(self, built: Built, family: Family, at: int) -> None:
         self.built, self.family, self.at = built, family, at
 
-    def nodes(self, launch: Launch, part: Call, places: list[int], config: int) -> list[plan.Node]:
+    def nodes(self, launch: Launch, part: Call, places: list[int], config: int) -> list[program.Node]:
         config, nodes = self.built.chosen(launch, config, part, self.family)
         given = [view(raw, part.buffers) for raw in tensors(launch.at(config))]
         spans = [(places[v.buffer], v.offset * ITEM[v.dtype], part.buffers[v.buffer].bytes) for v in given]
         return [self._node(node, spans) for node in nodes]
 
-    def _node(self, node: Node, spans: list[tuple[int, int, int]]) -> plan.Node:
+    def _node(self, node: Node, spans: list[tuple[int, int, int]]) -> program.Node:
         params = tuple(self._param(param, spans) for param in node.params)
         if node.grid is None:
-            return plan.Call(node.function, params)
-        return plan.Launch(node.function, node.grid, node.block, node.shared, params, node.cluster,
+            return program.Call(node.function, params)
+        return program.Launch(node.function, node.grid, node.block, node.shared, params, node.cluster,
                            node.cooperative, node.pdl)  # fmt: skip
 
-    def _param(self, param: tuple, spans: list[tuple[int, int, int]]) -> plan.Param:
+    def _param(self, param: tuple, spans: list[tuple[int, int, int]]) -> program.Param:
         """The one place where addresses come from. `spans` has, for each tensor, where its buffer
         starts, the bytes from there to its first element, and the buffer's size."""
         kind, first, *rest = param
         if kind == "n":
-            return plan.Number(first, rest[0])
+            return program.Number(first, rest[0])
         if kind == "w":
-            return plan.Pointer(self.at + first)
+            return program.Pointer(self.at + first)
         if kind == "s":
-            return plan.Struct(first, tuple((at, self._param(patch, spans)) for at, patch in rest[0]))
+            return program.Struct(first, tuple((at, self._param(patch, spans)) for at, patch in rest[0]))
         start, before, size = spans[first]
         at = before + rest[0]
         if at < 0 or at + (_extent(*rest[1:4]) if kind == "m" else 0) > size:
             raise BadTrace("an address or a tensor map outside its tensor")
-        return plan.TensorMap(start + at, *rest[1:]) if kind == "m" else plan.Pointer(start + at)
+        return program.TensorMap(start + at, *rest[1:]) if kind == "m" else program.Pointer(start + at)
 
 
 def _extent(dtype: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection
 from judge import canonical, ported_parts, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language, native
-from shared.plan import ITEM
+from shared.program import ITEM
 from shared.structure import contiguous
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")

@@ -11,7 +11,7 @@ from judge.reasons import Finding
 from judge.region import HostRegion, Layout
 from judge.steps import Ask, Forged, Fork, Gone, NoChild
 from shared import inputs, limits
-from shared.plan import ITEM
+from shared.program import ITEM
 
 ZYGOTE = "+decompose"
 START_MS = 60_000

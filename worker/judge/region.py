@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import torch
 from judge.traces import Buffer, Trace
-from shared.plan import ITEM, Place
+from shared.program import ITEM, Place
 
 ALIGN = 256
 GUARD = 256  # bytes at least between two buffers

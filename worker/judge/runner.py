@@ -1,6 +1,6 @@
 """Writes requests for monkeys-runner and reads its answers.
 
-docs/RUNNER.md is the contract. Plans are written here and read by C. An answer has one layout, and
+docs/RUNNER.md is the contract. Programs are written here and read by C. An answer has one layout, and
 anything else raises.
 """
 
@@ -10,10 +10,10 @@ from enum import IntEnum
 
 import torch
 
-from shared.plan import ITEM, Add, Call, Copy, Fill, Launch, Node, Number, Param, Place, Plan
-from shared.plan import Pointer, Struct, TensorMap
+from shared.program import ITEM, Add, Call, Copy, Fill, Launch, Node, Number, Param, Place, Program
+from shared.program import Pointer, Struct, TensorMap
 
-MAGIC = b"mkplan/1"
+MAGIC = b"mkprog/1"
 DTYPES = {name: code for code, name in enumerate(ITEM)}
 MODULES = {"cubin": 1, "library": 2}
 LOAD, RUN, UNLOAD = 1, 2, 3
@@ -31,7 +31,7 @@ class BadAnswer(Exception):
 class Status(IntEnum):
     DONE = 0
     BAD_REQUEST = 1
-    BAD_PLAN = 2
+    BAD_PROGRAM = 2
     NO_MODULE = 3  # a module does not load
     NO_SYMBOL = 4
     LAUNCH_FAILED = 5
@@ -51,7 +51,7 @@ class Done:
     text: str
 
 
-# ---- plans ----
+# ---- programs ----
 
 
 class _Words:
@@ -132,20 +132,20 @@ def _node(out: _Words, n: Node) -> None:
         raise TypeError(f"not a node: {n!r}")
 
 
-def encode(plan: Plan) -> bytes:
-    """Encodes the plan for monkeys-runner, which checks that it lies in its region."""
+def encode(program: Program) -> bytes:
+    """Encodes the program for monkeys-runner, which checks that it lies in its region."""
     out = _Words()
     out.parts.append(MAGIC)
-    out.put(len(plan.modules))
-    for module in plan.modules:
+    out.put(len(program.modules))
+    for module in program.modules:
         out.put(MODULES[module.kind])
         out.data(module.data)
-    out.put(len(plan.functions))
-    for function in plan.functions:
+    out.put(len(program.functions))
+    for function in program.functions:
         out.put(function.module)
         out.data(function.name.encode())
-    out.put(len(plan.calls))
-    for call in plan.calls:
+    out.put(len(program.calls))
+    for call in program.calls:
         out.put(len(call))
         for node in call:
             _node(out, node)
@@ -159,9 +159,9 @@ def _request(*words: int) -> bytes:
     return struct.pack(f"<I{len(words)}Q", 8 * len(words), *words)
 
 
-def load(plan_bytes: int, region_bytes: int) -> bytes:
-    """Send it with two descriptors: the plan's and the region's."""
-    return _request(LOAD, plan_bytes, region_bytes)
+def load(program_bytes: int, region_bytes: int) -> bytes:
+    """Send it with two descriptors: the program's and the region's."""
+    return _request(LOAD, program_bytes, region_bytes)
 
 
 def run(call: int, mute: bool = False, timed: bool = False, reload: bool = True) -> bytes:

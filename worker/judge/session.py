@@ -17,7 +17,7 @@ from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
 from judge.traces import RANGES, Alias, Move, Trace
 from shared import inputs, structure
-from shared.plan import Place
+from shared.program import Place
 
 CONSTANTS_CHANGED = (
     "A kernel changed a tensor that __init__ made, which each call of forward has to find as it was. "

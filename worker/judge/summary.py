@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from judge.launches import name, views
 from judge.traces import Call, Launch, Move, Trace, View
-from shared.plan import ITEM
+from shared.program import ITEM
 
 
 def summarise(trace: Trace, kernels_of: Callable[[Launch], int]) -> dict:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from shared.plan import ITEM, Add, Copy, Fill, Place
+from shared.program import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
 # Commas and brackets of a header: besides these, so many for each node or configuration. Marks of
@@ -150,7 +150,7 @@ class Move:
     value: int | float | bool = 0
     must_fit: frozenset[Buffer] = frozenset()
 
-    def plan(self, places: list[int]) -> Copy | Fill | Add:
+    def node(self, places: list[int]) -> Copy | Fill | Add:
         to = self.to.place(places)
         if self.source is not None:
             return Copy(to, self.source.place(places))

@@ -13,7 +13,7 @@ import re
 from judge.traces import BadTrace, Call, listed, number, text, view, whole
 from shared.kernel_language import is_plain
 from shared.kernel_names import LAYOUTS
-from shared.plan import ITEM
+from shared.program import ITEM
 
 KERNEL = ("name line bind defaults noinline do_not_specialize do_not_specialize_on_alignment "
           "language")  # fmt: skip

@@ -26,7 +26,7 @@ from pathlib import Path
 from lane import Answer, answered, native_lane, node
 from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
-from shared.plan import MAP_ITEM
+from shared.program import MAP_ITEM
 
 RUN_S = 20  # that a program may take for all its calls
 LAUNCHES = 1000  # of a call

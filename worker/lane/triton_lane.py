@@ -17,7 +17,7 @@ import torch
 import triton
 from lane import NULL, Answer, Malformed, answered, bits, node, value
 from shared import kernel_assembly, kernel_language
-from shared.plan import ITEM
+from shared.program import ITEM
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
     target,

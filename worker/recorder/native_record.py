@@ -15,7 +15,7 @@ from typing import Any, Callable
 from shared import native, native_source
 from shared.native import BuildError, Toolchain
 from shared.native_source import CType, Function, Parameter
-from shared.plan import BLOCK, GRID, SHARED_BYTES, THREADS
+from shared.program import BLOCK, GRID, SHARED_BYTES, THREADS
 
 _NAMES = {"cpu": "the CPU", "cuda": "cuda"}
 _CODES = {"bool8": "?", "float32": "f", "float64": "d"} | {

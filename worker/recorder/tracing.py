@@ -18,7 +18,7 @@ from recorder.fakes import Refused
 from recorder.memory import Memory, Store, as_dtype
 from recorder.moves import Add, Copy, Fill, Move, View, castable, whole
 from recorder.origins import Origins
-from shared.plan import ITEM
+from shared.program import ITEM
 
 CONSTANTS = 64 << 20  # bytes in all
 ALIGN = 16  # of a constant in the blob

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from shared import limits, structure
 from shared.limits import Unusable
-from shared.plan import ITEM
+from shared.program import ITEM
 from shared.structure import tensors  # noqa: F401 - forward's, in the order of spec
 from torch import default_generator  # by name: a candidate may replace it
 

@@ -1,6 +1,6 @@
 """What an executor is asked to do, after the judge has checked it: moves and launches
 over one region of memory. Offsets are bytes from the region's start; everything lies
-inside it. The judge makes plans (traces.py, launches.py); runner.py encodes them for
+inside it. The judge makes programs (traces.py, launches.py); runner.py encodes them for
 monkeys-runner."""
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ THREADS = 1024
 SHARED_BYTES = 227 << 10  # per block, on the largest of today's GPUs
 STRUCT_BYTES = 32764  # of one parameter
 MAP_BYTES = 128  # of a tensor map
-NODES = 1 << 20  # of a plan
+NODES = 1 << 20  # of a program
 MAP_ITEM = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)  # bytes of an element: CUtensorMapDataType
 
 
@@ -99,7 +99,7 @@ Param = Pointer | Number | TensorMap | Struct
 class Launch:
     """A kernel on a GPU."""
 
-    function: int  # index into Plan.functions
+    function: int  # index into Program.functions
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared: int  # bytes of dynamic shared memory
@@ -134,7 +134,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Program:
     modules: tuple[Module, ...]
     functions: tuple[Function, ...]
     calls: tuple[tuple[Node, ...], ...]

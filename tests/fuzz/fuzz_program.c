@@ -1,7 +1,7 @@
-/* fuzz_plan.c: any bytes as a plan: refused, or one whose every place and pointer
+/* fuzz_program.c: any bytes as a program: refused, or one whose every place and pointer
  * lies in the region. */
 #include "base/mem.h"
-#include "runner/plan.h"
+#include "runner/program.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* In floating point: exact as far as the region goes, and without overflow. */
-static void check_place(const struct plan_place *p)
+static void check_place(const struct program_place *p)
 {
     double low = (double)p->at, high = (double)p->at;
     double bytes = (double)dtype_bytes(p->dtype);
@@ -31,33 +31,33 @@ static void check_place(const struct plan_place *p)
         abort();
 }
 
-static void check_pointer(const struct plan_param *p)
+static void check_pointer(const struct program_param *p)
 {
     if (p->kind == PARAM_POINTER && p->value > REGION)
         abort();
 }
 
 /* The bytes of a structure can be read, its patches can be written. */
-static void check_param(const struct plan_param *p)
+static void check_param(const struct program_param *p)
 {
-    char copy[PLAN_STRUCT];
+    char copy[PROGRAM_STRUCT];
 
     check_pointer(p);
     if (p->kind != PARAM_STRUCT)
         return;
     memcpy(copy, p->structure->data, p->structure->bytes);
     for (size_t i = 0; i < p->structure->patches; i++) {
-        const struct plan_patch *patch = &p->structure->patch[i];
+        const struct program_patch *patch = &p->structure->patch[i];
         bool map = patch->param.kind == PARAM_MAP;
 
         check_pointer(&patch->param);
-        if (patch->offset % (map ? PLAN_MAP_ALIGN : 8) ||
-            patch->offset + (map ? PLAN_MAP_BYTES : 8) > p->structure->bytes)
+        if (patch->offset % (map ? PROGRAM_MAP_ALIGN : 8) ||
+            patch->offset + (map ? PROGRAM_MAP_BYTES : 8) > p->structure->bytes)
             abort();
     }
 }
 
-static void check_node(const struct plan *p, const struct plan_node *n)
+static void check_node(const struct program *p, const struct program_node *n)
 {
     if (n->op == OP_COPY)
         check_place(&n->source);
@@ -76,11 +76,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t *words = xmalloc(size + 8);
     struct err e = ERR_INIT;
     struct arena a;
-    struct plan p;
+    struct program p;
 
     memcpy(words, data, size);
     arena_init(&a);
-    if (plan_read(&p, words, size, REGION, &a, &e) == 0)
+    if (program_read(&p, words, size, REGION, &a, &e) == 0)
         for (size_t i = 0; i < p.calls; i++)
             for (size_t k = 0; k < p.call[i].nodes; k++)
                 check_node(&p, &p.call[i].node[k]);
