@@ -364,18 +364,17 @@ struct cassette *cassette_parse(const char *name, const char *text, size_t n,
 {
     struct cassette *c = xcalloc(1, sizeof(*c));
     struct str rest = {text, n}, line;
-    bool more = true, header = true;
+    bool header = true;
     int number = 0;
 
     map_init(&c->by_key);
-    while (more) {
-        more = str_cut(&rest, '\n', &line);
-        line = str_trim(more ? line : rest);
+    while (str_part(&rest, '\n', &line)) {
+        line = str_trim(line);
         number++;
         if (!line.n)
             continue;
         if (cassette_read_line(c, line, header, e) < 0) {
-            if (!more && !header) {
+            if (!rest.p && !header) {
                 log_warn("%s:%d: ignoring an incomplete last line", name,
                          number);
                 break;

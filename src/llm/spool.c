@@ -542,7 +542,6 @@ int batch_import(const char *dir, const char *file, struct batch_imported *n,
 {
     struct str rest, line;
     struct buf text;
-    bool more = true;
     int rc, number = 0;
 
     *n = (struct batch_imported){0};
@@ -551,11 +550,10 @@ int batch_import(const char *dir, const char *file, struct batch_imported *n,
     if (rc == 0)
         rc = fs_read(file, &text, e);
     rest = (struct str){buf_str(&text), text.len};
-    while (rc == 0 && more) {
+    while (rc == 0 && str_part(&rest, '\n', &line)) {
         json_t *v;
 
-        more = str_cut(&rest, '\n', &line);
-        line = str_trim(more ? line : rest);
+        line = str_trim(line);
         number++;
         if (!line.n)
             continue;

@@ -35,20 +35,17 @@ static struct str ask_numbered(struct str code, struct arena *a)
 {
     struct str line, rest = code = prompt_tidy(code);
     size_t lines = 1, n = 0;
-    bool more = true;
     char *p;
 
     while (str_cut(&rest, '\n', &line))
         lines++;
     p = arena_alloc(a, code.n + lines * 24 + 1);
     rest = code;
-    for (size_t i = 1; more; i++) {
-        more = str_cut(&rest, '\n', &line);
-        line = more ? line : rest;
+    for (size_t i = 1; str_part(&rest, '\n', &line); i++) {
         n += (size_t)snprintf(p + n, 24, "%04zu: ", i);
         memcpy(p + n, line.p, line.n);
         n += line.n;
-        if (more)
+        if (rest.p)
             p[n++] = '\n';
     }
     return (struct str){p, n};
@@ -164,14 +161,11 @@ struct borrowed_lines {
 static void borrowed_lines_read(struct str code, struct borrowed_lines *l)
 {
     struct str rest = prompt_tidy(code), line;
-    bool more = true;
 
     l->blank = xcalloc(rest.n + 1, sizeof(*l->blank));
     l->named = xcalloc(rest.n + 1, sizeof(*l->named));
-    while (more) {
-        more = str_cut(&rest, '\n', &line);
-        l->blank[l->len++] = str_trim(more ? line : rest).n == 0;
-    }
+    while (str_part(&rest, '\n', &line))
+        l->blank[l->len++] = str_trim(line).n == 0;
 }
 
 static int borrowed_mark(struct borrowed_lines *l, const json_t *ranges,

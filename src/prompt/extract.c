@@ -128,15 +128,12 @@ static struct fence *fence_lines(struct str text, size_t *count,
 {
     struct fence *list = NULL, *kept, f;
     size_t len = 0, cap = 0;
-    bool more = true;
     struct str line;
 
-    while (more) {
-        more = str_cut(&text, '\n', &line);
-        line = more ? line : text;
+    while (str_part(&text, '\n', &line)) {
         if (!fence_read(line, &f))
             continue;
-        f.next = line.p + line.n + (more ? 1 : 0);
+        f.next = text.p ? text.p : line.p + line.n;
         list = xgrow(list, &cap, len, sizeof(*list));
         list[len++] = f;
     }
@@ -216,12 +213,9 @@ static size_t block_indent(struct str text)
 {
     const char *first = NULL;
     size_t common = 0;
-    bool more = true;
     struct str line;
 
-    while (more) {
-        more = str_cut(&text, '\n', &line);
-        line = more ? line : text;
+    while (str_part(&text, '\n', &line)) {
         if (!str_trim(line).n)
             continue;
         if (!first) {
@@ -243,11 +237,8 @@ static struct str block_text(struct str text, struct arena *a)
     size_t common = block_indent(text), n = 0;
     char *p = arena_alloc_raw(a, text.n + 2);
     struct str line;
-    bool more = true;
 
-    while (more) {
-        more = str_cut(&text, '\n', &line);
-        line = more ? line : text;
+    while (str_part(&text, '\n', &line)) {
         if (line.n > common) {
             memcpy(p + n, line.p + common, line.n - common);
             n += line.n - common;
@@ -396,12 +387,9 @@ static void search_through(struct search *s, struct str text)
 
 static bool search_has_class(const struct search *s, struct str text)
 {
-    bool more = true;
     struct str line;
 
-    while (more) {
-        more = str_cut(&text, '\n', &line);
-        line = more ? line : text;
+    while (str_part(&text, '\n', &line)) {
         if (str_starts(line, "class ") &&
             str_starts((struct str){line.p + 6, line.n - 6}, s->must_define))
             return true;
