@@ -1,4 +1,10 @@
-/* budget.c: integers only, and sums that cannot wrap. */
+/* budget.c: integers only, and sums that cannot wrap.
+ *
+ * Many calls are under way at once, and none can be taken back. A cap that is looked
+ * at when a call ends would be passed by all that are under way then; so a call takes
+ * the most that it can cost before it is sent, and gives back what it did not need.
+ * Fractions of a dollar would be lost in floating point, and a sum that wrapped would
+ * open the cap: amounts are whole, and the largest stays the largest. */
 #include "llm/budget.h"
 
 static int64_t amount_add(int64_t a, int64_t b)

@@ -1,5 +1,9 @@
-/* job.c: the jobs that the verifier gets, and the hints that its records
- * get. */
+/* job.c: the jobs that the verifier gets, and the hints that its records get.
+ *
+ * A candidate that could know its inputs could carry the outputs along. So seeds are
+ * made with a secret that no prompt, pack or candidate sees, and differ from attempt to
+ * attempt. They are not random: the same command run again makes the same jobs, by
+ * which it finds their answers (job_folder.c), and a recorded run can be repeated. */
 #include "verify/job.h"
 
 #include "base/buf.h"
