@@ -150,7 +150,7 @@ $(BUILD)/dump_tokens: $(BUILD)/tests/lex/dump_tokens.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Benchmarks of the search have the mock model of the tests.
-$(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-course: $(BUILD)/bench-%: \
+$(BUILD)/bench-search $(BUILD)/bench-sim $(BUILD)/bench-pieces: $(BUILD)/bench-%: \
     $(BUILD)/bench/%.o $(BUILD)/tests/unit/mock.o $(LIB_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -36,15 +36,6 @@ static const char *entry_name(const struct run_view *v, int64_t entry)
     return x ? x->name : "?";
 }
 
-static void attempt_add_shown(const struct run_view *v,
-                              const struct run_attempt *a, struct arena *m,
-                              struct attempt_line *out)
-{
-    out->shown = arena_alloc(m, (a->shown_len + 1) * sizeof(*out->shown));
-    for (size_t i = 0; i < a->shown_len; i++)
-        out->shown[out->shown_len++] = entry_name(v, a->shown[i].entry);
-}
-
 static void make_line(const struct run_view *v, const struct run_attempt *a,
                       const json_t *record, struct arena *m,
                       struct attempt_line *out)
@@ -62,8 +53,9 @@ static void make_line(const struct run_view *v, const struct run_attempt *a,
         .error = error.n ? arena_strndup(m, error.p, error.n) : NULL,
         .speedup = verdict_speedup(record, "reference_ms"),
         .implausible = a->row.solved ? plausible_doubt(record, m) : NULL,
+        .shown = run_view_shown(v, a, m),
+        .shown_len = a->shown_len,
         .solved = a->row.solved};
-    attempt_add_shown(v, a, m, out);
     for (size_t i = 0; i < a->calls; i++) {
         const struct row_call *c = &a->call[i];
 

@@ -551,7 +551,7 @@ size_t sharing_finish(struct sharing *x, int64_t ns)
 
 /* A kernel that waits until it is durable here. */
 struct own {
-    struct own *next;
+    struct run_share *share;
     int64_t ord, attempt;
     char plan[HASH_HEX], code[HASH_HEX], record[HASH_HEX];
 };
@@ -560,7 +560,7 @@ struct run_share {
     struct run *r;
     struct search_shared search;
     struct sharing *sharing;
-    struct own *own, **last;
+    size_t owns; /* that wait */
 };
 
 /* ---- the option ---- */
@@ -766,33 +766,28 @@ static void share_give(struct run_share *h, const struct own *o)
     json_decref(k.piece);
 }
 
-/* One call for each own kernel, in their order. */
 static void on_durable(const struct err *e, void *arg)
 {
-    struct run_share *h = arg;
-    struct own *o = h->own;
+    struct own *o = arg;
 
-    h->own = o->next;
-    if (!h->own)
-        h->last = &h->own;
+    o->share->owns--;
     if (!e)
-        share_give(h, o);
-    free(o);
+        share_give(o->share, o);
 }
 
 static void share_own(const struct search_own *from, void *arg)
 {
     struct run_share *h = arg;
-    struct own *o = xcalloc(1, sizeof(*o));
+    struct own *o = arena_alloc(&h->r->memory, sizeof(*o));
 
+    o->share = h;
     o->ord = from->ord;
     o->attempt = from->attempt;
     snprintf(o->plan, sizeof(o->plan), "%s", from->plan);
     snprintf(o->code, sizeof(o->code), "%s", from->code);
     snprintf(o->record, sizeof(o->record), "%s", from->record);
-    *h->last = o;
-    h->last = &o->next;
-    store_after(h->r->store, on_durable, h);
+    h->owns++;
+    store_after(h->r->store, on_durable, o);
 }
 
 /* ---- beginning and end ---- */
@@ -805,7 +800,6 @@ const struct search_shared *run_share_open(struct run *r)
         return NULL;
     h = r->share = xcalloc(1, sizeof(*h));
     h->r = r;
-    h->last = &h->own;
     h->search = (struct search_shared){.look = share_look,
                                        .own = share_own,
                                        .embed = r->embed ? share_embed : NULL,
@@ -841,7 +835,7 @@ int run_share_finish(struct run *r, struct err *e)
         return 0;
     if (store_sync(r->store, e) < 0)
         return -1;
-    while (r->share->own) /* marks that have been reached */
+    while (r->share->owns) /* marks that have been reached */
         loop_run_for(r->loop, TICK_S);
     missing = sharing_finish(r->share->sharing,
                              r->stopping ? FINISH_NS / 5 : FINISH_NS);
@@ -855,15 +849,9 @@ int run_share_finish(struct run *r, struct err *e)
 
 void run_share_close(struct run *r)
 {
-    struct own *o;
-
     if (!r->share)
         return;
     sharing_close(r->share->sharing);
-    while ((o = r->share->own)) {
-        r->share->own = o->next;
-        free(o);
-    }
     free(r->share);
     r->share = NULL;
 }

@@ -31,18 +31,6 @@ double summary_speedup(const struct run_attempt *a)
     return x;
 }
 
-static void summary_add_shown(struct summary *m, const struct run_view *v,
-                              const struct run_attempt *a,
-                              struct summary_task *out)
-{
-    out->shown = arena_alloc(&m->memory, (a->shown_len + 1) * sizeof(char *));
-    for (size_t i = 0; i < a->shown_len; i++) {
-        const struct row_entry *x = run_view_entry(v, a->shown[i].entry);
-
-        out->shown[out->shown_len++] = x ? x->name : "?";
-    }
-}
-
 static void summary_look_at(struct summary *m, const struct run_view *v,
                             const struct run_task *t, struct summary_task *out)
 {
@@ -66,7 +54,8 @@ static void summary_look_at(struct summary *m, const struct run_view *v,
     out->evidence = a->verdict ? a->verdict->evidence : NULL;
     out->speedup = summary_speedup(a);
     out->solved_at = summary_solved_at(t);
-    summary_add_shown(m, v, a, out);
+    out->shown = run_view_shown(v, a, &m->memory);
+    out->shown_len = a->shown_len;
 }
 
 static void summary_add_task(struct summary *m, const struct run_view *v,

@@ -632,6 +632,19 @@ const struct row_entry *run_view_entry(const struct run_view *v, int64_t number)
     return x && x->name ? x : NULL;
 }
 
+const char **run_view_shown(const struct run_view *v,
+                            const struct run_attempt *a, struct arena *memory)
+{
+    const char **name = arena_alloc(memory, (a->shown_len + 1) * sizeof(*name));
+
+    for (size_t i = 0; i < a->shown_len; i++) {
+        const struct row_entry *x = run_view_entry(v, a->shown[i].entry);
+
+        name[i] = x ? x->name : "?";
+    }
+    return name;
+}
+
 struct run_attempt *run_task_best(const struct run_task *t)
 {
     struct run_attempt *best = NULL;

@@ -136,6 +136,9 @@ struct row_call *run_view_calls(const struct run_view *v, size_t list,
 /* The entry of this number; NULL: there is none, or it was not read. */
 const struct row_entry *run_view_entry(const struct run_view *v,
                                        int64_t number);
+/* The names of the examples of an attempt, in their order; "?": it is not stored. */
+const char **run_view_shown(const struct run_view *v,
+                            const struct run_attempt *a, struct arena *memory);
 /* The attempt that stands for a task: of those that solved it the one with the
  * highest fitness (of equals the first), else the last; NULL: none is
  * finished. */

@@ -1,9 +1,9 @@
-/* course.c: a curriculum on a made-up model: does it help to solve pieces
+/* pieces.c: a curriculum on a made-up model: does it help to solve pieces
  * first, and how small should they be? The scheduler, the archive, the retrieval
  * and the prompts are the real ones; the model is a rule. It says how the search
  * behaves under that rule, and nothing about real models or kernels.
  *
- *   bench-course FOLDER [SEEDS]     FOLDER: an empty one, for the runs
+ *   bench-pieces FOLDER [SEEDS]     FOLDER: an empty one, for the runs
  *
  * A task is a chain of 9 steps; it is divided into 2, 3 or 9 pieces of adjacent
  * steps. An attempt succeeds with the probability Q^N * 0.8^J: Q from 0.45 to
@@ -274,11 +274,11 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
 
     if (argc < 2 || seeds < 1) {
-        fprintf(stderr, "usage: bench-course FOLDER [SEEDS]\n");
+        fprintf(stderr, "usage: bench-pieces FOLDER [SEEDS]\n");
         return 2;
     }
     log_set_level(LOG_QUIET);
-    printf("bench/course: a SIMULATION, %d tasks of %d steps, %d attempts for "
+    printf("bench/pieces: a SIMULATION, %d tasks of %d steps, %d attempts for "
            "each task and piece, %ld seeds; means, and Wilson's 95 %% interval "
            "of the share of tasks, times %d\n",
            TASKS, STEPS, ATTEMPTS, seeds, TASKS);

@@ -1,4 +1,4 @@
-/* test_course.c: tasks and their pieces in one pool: their order, what is shown,
+/* test_pieces.c: tasks and their pieces in one pool: their order, what is shown,
  * what is released and when, what is counted. */
 #include "base/fs.h"
 #include "base/log.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_course(void);
+void suite_pieces(void);
 
 /* Of the mock's curriculum: tasks 0 to 2, pieces 3 to 8. */
 struct world {
@@ -57,7 +57,7 @@ static struct outcome run(const struct search_opts *o, struct world w,
     struct mock m = {.rule = {.judge = judge, .outcome = outcome, .arg = &w},
                      .piece = mock_pieces,
                      .pieces = MOCK_PIECES};
-    struct outcome r = {.dir = xstrdup("/tmp/monkeys-course-XXXXXX")};
+    struct outcome r = {.dir = xstrdup("/tmp/monkeys-pieces-XXXXXX")};
     struct err e = ERR_INIT;
 
     buf_init(&r.dump, BUF_UNLIMITED);
@@ -248,7 +248,7 @@ static void test_counts(void)
     drop(&r);
 }
 
-void suite_course(void)
+void suite_pieces(void)
 {
     log_set_level(LOG_QUIET);
     test_order();
