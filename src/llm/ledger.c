@@ -185,6 +185,7 @@ static void stored_make_lost(struct row_call *r)
 }
 
 struct stored_losing {
+    struct arena memory; /* of their texts */
     struct row_call *call;
     size_t len, cap;
 };
@@ -199,33 +200,31 @@ static int stored_on_open(const struct row_call *r, void *arg)
     l->call = xgrow(l->call, &l->cap, l->len, sizeof(*l->call));
     c = &l->call[l->len++];
     *c = *r;
-    c->purpose = xstrdup(r->purpose);
-    c->asked = xstrdup(r->asked);
-    c->prompt = r->prompt ? xstrdup(r->prompt) : NULL;
-    c->prompt_hash = r->prompt_hash ? xstrdup(r->prompt_hash) : NULL;
+    c->purpose = arena_strdup(&l->memory, r->purpose);
+    c->asked = arena_strdup(&l->memory, r->asked);
+    if (r->prompt)
+        c->prompt = arena_strdup(&l->memory, r->prompt);
+    if (r->prompt_hash)
+        c->prompt_hash = arena_strdup(&l->memory, r->prompt_hash);
     return 0;
 }
 
 int ledger_lose(struct store *s, struct err *e)
 {
     struct stored_losing l = {0};
-    int rc = store_each_call(s, stored_on_open, &l, e) == 0 ? 0 : -1;
+    int rc;
 
-    for (size_t i = 0; i < l.len; i++) {
-        struct row_call *c = &l.call[i];
-
-        stored_make_lost(c);
-        if (rc == 0)
-            store_call(s, c);
-        free((char *)c->purpose);
-        free((char *)c->asked);
-        free((char *)c->prompt);
-        free((char *)c->prompt_hash);
+    arena_init(&l.memory);
+    rc = store_each_call(s, stored_on_open, &l, e) == 0 ? 0 : -1;
+    for (size_t i = 0; rc == 0 && i < l.len; i++) {
+        stored_make_lost(&l.call[i]);
+        store_call(s, &l.call[i]);
     }
     if (rc == 0 && l.len)
         log_info("%zu call%s under way when the run ended: counted as spent, "
                  "and asked again",
                  l.len, l.len == 1 ? " was" : "s were");
+    arena_release(&l.memory);
     free(l.call);
     return rc == 0 ? store_sync(s, e) : rc;
 }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct str no_text = {"", 0};
-
 const char prompt_borrowing_shape[] =
     "{\"borrowed\": [{\"parent_id\": \"1\", \"concept\": \"short name\", "
     "\"parent_lines\": [[3, 9]], \"target_lines\": [[12, 18]], "
@@ -25,7 +23,7 @@ void prompts_repair(const struct prompts *p, struct str reply,
     v[SLOT_WHY] = str_of(why);
     v[SLOT_SHAPE] = str_of(shape);
     v[SLOT_REPLY] = str_trim(reply);
-    prompt_make(out, no_text, prompt_render(p, FILE_REPAIR, no_text, v, a), a);
+    prompt_make(p, PROMPT_FILES, FILE_REPAIR, v, a, out);
 }
 
 /* ---- borrowing ---- */
@@ -65,13 +63,12 @@ void prompts_borrowing(const struct prompts *p,
         w[SLOT_NUMBER] = prompt_number((int64_t)i + 1, a);
         w[SLOT_NAME] = str_of(parent[i].name);
         w[SLOT_CODE] = ask_numbered(parent[i].text, a);
-        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, no_text, w, a);
+        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, STR_LIT(""), w, a);
     }
     v[SLOT_NAME] = str_of(target->name);
     v[SLOT_CODE] = ask_numbered(target->text, a);
     v[SLOT_EXAMPLES] = prompt_join(piece, parent_count, a);
-    prompt_make(out, prompt_render(p, FILE_BORROWING_SYSTEM, no_text, v, a),
-                prompt_render(p, FILE_BORROWING, no_text, v, a), a);
+    prompt_make(p, FILE_BORROWING_SYSTEM, FILE_BORROWING, v, a, out);
 }
 
 /* ---- plans of kernels ---- */
@@ -91,8 +88,7 @@ int prompts_backfill(const struct prompts *p, const struct prompt_backfill *in,
     v[SLOT_DEVICE] = str_of(in->device);
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
-    prompt_make(out, no_text, prompt_render(p, FILE_BACKFILL, no_text, v, a),
-                a);
+    prompt_make(p, PROMPT_FILES, FILE_BACKFILL, v, a, out);
     return 0;
 }
 
@@ -117,8 +113,7 @@ void prompts_decompose(const struct prompts *p,
         v[SLOT_REFUSALS] = str_trim(d->refusals);
     if (d->last.n)
         v[SLOT_REPLY] = str_trim(d->last);
-    prompt_make(out, prompt_render(p, FILE_DECOMPOSE_SYSTEM, no_text, v, a),
-                prompt_render(p, FILE_DECOMPOSE, no_text, v, a), a);
+    prompt_make(p, FILE_DECOMPOSE_SYSTEM, FILE_DECOMPOSE, v, a, out);
 }
 
 /* ---- a guide ---- */
@@ -143,11 +138,8 @@ void prompts_guide(const struct prompts *p, const struct prompt_guide *g,
     if (g->last)
         v[SLOT_LAST] = yes;
     v[g->whole ? SLOT_WHOLE : SLOT_LONG] = yes;
-    prompt_make(out, prompt_render(p, FILE_GUIDE_SYSTEM, no_text, v, a),
-                prompt_render(p,
-                              g->question ? FILE_GUIDE_PART : FILE_GUIDE_ROOT,
-                              no_text, v, a),
-                a);
+    prompt_make(p, FILE_GUIDE_SYSTEM,
+                g->question ? FILE_GUIDE_PART : FILE_GUIDE_ROOT, v, a, out);
 }
 
 /* ---- what an answer about borrowing says ---- */
@@ -269,8 +261,7 @@ int review_build(const struct prompts *p, const struct review_input *in,
     v[SLOT_FENCE] = prompt_fence(code, 2, a);
     v[SLOT_DSL] = str_of(in->pack->prompt_name);
     v[SLOT_TAG] = str_of(in->pack->prompt.answer_fence);
-    prompt_make(out, prompt_render(p, FILE_REVIEW_SYSTEM, no_text, v, a),
-                prompt_render(p, FILE_REVIEW, no_text, v, a), a);
+    prompt_make(p, FILE_REVIEW_SYSTEM, FILE_REVIEW, v, a, out);
     return 0;
 }
 

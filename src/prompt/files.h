@@ -99,10 +99,11 @@ void prompt_files_release(struct prompts *p);
 struct str prompt_render(const struct prompts *p, enum prompt_file file,
                          struct str before, const struct str *values,
                          struct arena *a);
-/* A prompt of one or two messages: hash and estimate are filled in. `system`
- * may be empty; all of it is shared by many prompts. */
-void prompt_make(struct prompt *out, struct str system, struct str user,
-                 struct arena *a);
+/* A prompt of one or two messages, with these values: hash and estimate are filled
+ * in. `system` PROMPT_FILES: there is none; all of it is shared by many prompts. */
+void prompt_make(const struct prompts *p, enum prompt_file system,
+                 enum prompt_file user, const struct str *values,
+                 struct arena *a, struct prompt *out);
 
 /* ---- values ---- */
 

@@ -175,18 +175,23 @@ const char *const prompt_stages[3] = {
 
 static const struct str nothing = {"", 0};
 
-void prompt_make(struct prompt *out, struct str system, struct str user,
-                 struct arena *a)
+void prompt_make(const struct prompts *p, enum prompt_file system,
+                 enum prompt_file user, const struct str *values,
+                 struct arena *a, struct prompt *out)
 {
+    struct str text = nothing;
+
     *out = (struct prompt){0};
     pieces_init(out, 2, a);
-    if (system.n)
+    if (system < PROMPT_FILES)
+        text = prompt_render(p, system, nothing, values, a);
+    if (text.n)
         out->message[out->count++] =
-            (struct llm_message){"system", system, system.n};
-    out->message[out->count++] = (struct llm_message){"user", user, 0};
+            (struct llm_message){"system", text, text.n};
+    text = prompt_render(p, user, nothing, values, a);
+    out->message[out->count++] = (struct llm_message){"user", text, 0};
     for (size_t i = 0; i < out->count; i++) {
-        struct str text = out->message[i].text;
-
+        text = out->message[i].text;
         pieces_add(out, i, (struct known_text){text, NULL}, NULL);
         out->tokens += llm_estimate_tokens(text);
     }
