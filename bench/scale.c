@@ -13,7 +13,6 @@
 #include "base/tick.h"
 #include "fake_worker.h"
 #include "io/link.h"
-#include "verify/backend.h"
 #include "verify/verifier.h"
 
 #include <pthread.h>

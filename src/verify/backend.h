@@ -1,14 +1,10 @@
-/* backend.h: where the verifier's jobs go: to workers that we talk to (verify_workers.c),
- * or into a folder that a worker on another host reads and writes (job_folder.c).
- * For the files of src/verify.
+/* backend.h: workers that we talk to, for the verifier (verify_workers.c).
  *
- * The verifier has the one list of what was asked. A back end gets each job once,
- * keeps what it needs to know about it, and settles it once: before its `put`
- * returns, or later from the loop. */
+ * The verifier has the one list of what was asked. Each job comes here once, and is
+ * settled once: before workers_put() returns, or later from the loop. */
 #ifndef VERIFY_BACKEND_H
 #define VERIFY_BACKEND_H
 
-#include "base/hash.h"
 #include "verify/verifier.h"
 
 /* A job without an answer. */
@@ -17,7 +13,7 @@ struct asked {
     const struct pack *pack;    /* whose hints apply; NULL: about a task */
     struct verifier_answer *to; /* NULL: nobody waits for it any more */
     char *task;                 /* its id */
-    char *text;                 /* the job; NULL: the folder has it */
+    char *text;                 /* the job; NULL: a folder has it */
     int64_t deadline_ms;
     struct asked *prev, *next; /* in the order of asking */
 };
@@ -43,17 +39,5 @@ int workers_put(struct workers *w, struct asked *a, json_t *what,
 bool workers_are_dead(const struct workers *w);
 /* No worker is connected now; one may come. */
 bool workers_are_away(const struct workers *w);
-
-struct job_folder;
-/* Writes the folder's secret to `secret`. */
-struct job_folder *job_folder_open(const char *dir, char secret[HASH_HEX],
-                                   struct err *e);
-void job_folder_close(struct job_folder *j); /* may be NULL */
-int job_folder_put(struct job_folder *j, struct asked *a, json_t *what,
-                   struct err *e);
-/* What is to be done elsewhere for `pending` jobs, and the command that does it;
- * NULL: nothing. The caller frees it. */
-char *job_folder_hint(const struct job_folder *j, size_t pending,
-                      const char *device);
 
 #endif

@@ -3,7 +3,7 @@
  * A candidate that could know its inputs could carry the outputs along. So seeds are
  * made with a secret that no prompt, pack or candidate sees, and differ from attempt to
  * attempt. They are not random: the same command run again makes the same jobs, by
- * which it finds their answers (job_folder.c), and a recorded run can be repeated. */
+ * which it finds their answers in a folder, and a recorded run can be repeated. */
 #include "verify/job.h"
 
 #include "base/buf.h"

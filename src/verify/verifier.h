@@ -1,6 +1,6 @@
 /* verifier.h: the verifier. Every candidate that is judged comes through here: first
  * the static rules, then a job for a worker, then the pack's hint is added to the
- * feedback. The worker runs here, connects to us, or reads a folder (backend.h).
+ * feedback. The worker runs here, connects to us, or reads a folder.
  * Within the worker, the judge decides on the verdict. The search gives some verdicts
  * without the verifier: no_code and truncated, the verdict of an earlier attempt with
  * the same code, and hack when the reviewer refuses a kernel.
