@@ -37,7 +37,7 @@ WORKER_SRC := $(wildcard src/worker/*.c) \
 PROGRAM_SRC := src/runner/program.c src/runner/dtype.c
 RUNNER_SRC := $(wildcard src/runner/*.c) \
               $(addprefix src/base/,arena.c buf.c err.c mem.c opt.c str.c tick.c)
-BOX_SRC    := src/worker/box.c src/worker/box_filter.c
+BOX_SRC    := src/worker/box.c
 UNIT_SRC   := $(wildcard tests/unit/*.c)
 FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS    := $(wildcard src/*/*.h)
@@ -135,7 +135,7 @@ $(BUILD)/monkeys-runner: $(RUNNER_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Loaded into Python, so without sanitizers in every mode.
-$(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h src/worker/box_filter.h
+$(BUILD)/libmonkeys-box.so: $(BOX_SRC) src/worker/box.h
 	@mkdir -p $(@D)
 	$(call do,LD,$(@F)) $(CC) $(filter-out $(SAN) -fPIE,$(C_FLAGS)) $(CFLAGS) -fPIC -shared \
 	    -Wl,-z,relro,-z,now -o $@ $(BOX_SRC)
