@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "source/operators.h"
 #include "source/primitives.h"
-#include "source/py_strip.h"
+#include "source/py_normal.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>

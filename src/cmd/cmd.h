@@ -10,7 +10,7 @@
 #include "base/home.h"
 #include "base/opt.h"
 #include "pack/pack.h"
-#include "source/define.h"
+#include "source/task.h"
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "pack/pack.h"
-#include "source/define.h"
+#include "source/task.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 

@@ -15,7 +15,7 @@
 #include "curriculum/curriculum.h"
 #include "llm/ask_all.h"
 #include "prompt/prompt.h"
-#include "source/collection.h"
+#include "source/task.h"
 #include "verify/verifier.h"
 
 #include <stddef.h>

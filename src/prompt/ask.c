@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
-#include "source/py_strip.h"
+#include "source/py_normal.h"
 
 #include <stdlib.h>
 #include <string.h>

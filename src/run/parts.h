@@ -11,7 +11,7 @@
 #include "run/run.h"
 #include "search/embed.h"
 #include "search/search.h"
-#include "source/collection.h"
+#include "source/task.h"
 #include "store/lock.h"
 #include "verify/verifier.h"
 

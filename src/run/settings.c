@@ -4,7 +4,7 @@
 #include "base/conf.h"
 #include "base/fs.h"
 #include "search/search_opts.h"
-#include "source/define.h"
+#include "source/task.h"
 
 #include <stddef.h>
 #include <stdlib.h>

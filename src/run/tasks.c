@@ -9,7 +9,7 @@
 #include "llm/llm.h"
 #include "run/parts.h"
 #include "search/vectors.h"
-#include "source/define.h"
+#include "source/task.h"
 #include "store/pg.h"
 #include "verify/verdict.h"
 

@@ -46,24 +46,12 @@ static void found(struct reading *r, const char *name, size_t at)
 
 /* ---- names ---- */
 
-/* The dotted name at token *i, such as "torch.nn"; moves *i past it. */
-static const char *operators_read_dotted(struct reading *r, size_t *i)
-{
-    const struct py_token *tok = r->t->tok;
-    const char *name = arena_strndup(r->a, tok[*i].text.p, tok[*i].text.n);
-
-    for (++*i; py_is(&tok[*i], ".") && operators_is_name(&tok[*i + 1]); *i += 2)
-        name = arena_printf(r->a, "%s.%.*s", name, (int)tok[*i + 1].text.n,
-                            tok[*i + 1].text.p);
-    return name;
-}
-
 /* One of the names after `import`; `module` is NULL without `from`. */
 static void operators_read_imported(struct reading *r, const char *module,
                                     size_t *i)
 {
     struct str local = r->t->tok[*i].text;
-    const char *full = operators_read_dotted(r, i);
+    const char *full = py_dotted(r->t->tok, i, r->a);
 
     if (module)
         full = arena_printf(r->a, "%s.%s", module, full);
@@ -89,7 +77,7 @@ static void read_import(struct reading *r, size_t import)
         i--;
     if (i > 0 && i < import && py_is(&tok[i - 1], "from") &&
         operators_is_name(&tok[i]))
-        module = operators_read_dotted(r, &i);
+        module = py_dotted(tok, &i, r->a);
     i = import + 1;
     if (py_is(&tok[i], "("))
         i++;

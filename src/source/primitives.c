@@ -47,18 +47,6 @@ static const char *primitives_short_name(const char *full)
     return dot && dot > full ? dot : full;
 }
 
-/* The dotted name at token *i; moves *i past it. */
-static const char *primitives_read_dotted(const struct py_token *tok, size_t *i,
-                                          struct arena *a)
-{
-    const char *name = arena_strndup(a, tok[*i].text.p, tok[*i].text.n);
-
-    for (++*i; py_is(&tok[*i], ".") && tok[*i + 1].kind == PY_NAME; *i += 2)
-        name = arena_printf(a, "%s.%.*s", name, (int)tok[*i + 1].text.n,
-                            tok[*i + 1].text.p);
-    return name;
-}
-
 /* What an import makes known; of `from a import b`, only the use of b tells
  * whether it is a module. */
 struct alias {
@@ -85,7 +73,7 @@ static void primitives_read_imported(const struct py_token *tok, size_t i,
         i++;
     while (tok[i].kind == PY_NAME) {
         struct str local = tok[i].text;
-        const char *full = primitives_read_dotted(tok, &i, a);
+        const char *full = py_dotted(tok, &i, a);
         bool as = py_is(&tok[i], "as") && tok[i + 1].kind == PY_NAME;
 
         if (as) {
@@ -113,7 +101,7 @@ static void read_imports(const struct py_tokens *t, struct map *aliases,
             continue;
         if (py_is(&tok[i], "from") && tok[i + 1].kind == PY_NAME) {
             i++;
-            module = primitives_read_dotted(tok, &i, a);
+            module = py_dotted(tok, &i, a);
         }
         if (py_is(&tok[i], "import"))
             primitives_read_imported(tok, i + 1, module, aliases, a);

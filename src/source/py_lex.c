@@ -1052,3 +1052,13 @@ bool py_is(const struct py_token *t, const char *text)
 {
     return (t->kind == PY_NAME || t->kind == PY_OP) && str_eq(t->text, text);
 }
+
+const char *py_dotted(const struct py_token *tok, size_t *i, struct arena *a)
+{
+    const char *name = arena_strndup(a, tok[*i].text.p, tok[*i].text.n);
+
+    for (++*i; py_is(&tok[*i], ".") && tok[*i + 1].kind == PY_NAME; *i += 2)
+        name = arena_printf(a, "%s.%.*s", name, (int)tok[*i + 1].text.n,
+                            tok[*i + 1].text.p);
+    return name;
+}

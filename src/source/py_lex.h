@@ -69,5 +69,7 @@ struct py_tokens {
 void py_lex(struct py_tokens *out, struct str src, struct arena *a);
 
 bool py_is(const struct py_token *t, const char *text); /* name or operator */
+/* The dotted name at token *i, such as "torch.nn", in `a`; moves *i past it. */
+const char *py_dotted(const struct py_token *tok, size_t *i, struct arena *a);
 
 #endif

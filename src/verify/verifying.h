@@ -7,7 +7,7 @@
 #include "base/opt.h"
 #include "llm/ask_all.h"
 #include "pack/pack.h"
-#include "source/collection.h"
+#include "source/task.h"
 #include "verify/job.h"
 #include "verify/verifier.h"
 

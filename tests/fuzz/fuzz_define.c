@@ -1,6 +1,6 @@
 /* fuzz_define.c: the first line is a word of --define, the rest a source. What
  * comes out has the tokens of the source, but for the one value. */
-#include "source/define.h"
+#include "source/task.h"
 
 #include "source/py_lex.h"
 

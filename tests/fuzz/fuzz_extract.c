@@ -3,7 +3,7 @@
  * still Python without its comments. */
 #include "prompt/extract.h"
 #include "source/py_lex.h"
-#include "source/py_strip.h"
+#include "source/py_normal.h"
 
 #include <stdint.h>
 #include <stdlib.h>

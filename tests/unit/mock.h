@@ -11,7 +11,7 @@
 #include "prompt/prompt.h"
 #include "search/search.h"
 #include "search/search_opts.h"
-#include "source/collection.h"
+#include "source/task.h"
 #include "store/store.h"
 
 /* How the model and the verifier behave. */

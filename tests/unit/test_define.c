@@ -1,5 +1,5 @@
 /* test_define.c: --define NAME=VALUE. */
-#include "source/define.h"
+#include "source/task.h"
 #include "tap.h"
 
 #include <string.h>

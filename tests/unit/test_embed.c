@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "search/embed.h"
-#include "source/collection.h"
+#include "source/task.h"
 #include "tap.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* test_py_normal.c: one hash for copies of one program; sources without what
  * is written for readers. */
 #include "source/py_normal.h"
-#include "source/py_strip.h"
 #include "tap.h"
 
 #include <string.h>

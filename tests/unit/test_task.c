@@ -2,8 +2,8 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "source/collection.h"
 #include "source/operators.h"
+#include "source/task.h"
 #include "tap.h"
 
 #include <stdlib.h>
