@@ -187,12 +187,15 @@ ADDRESSES = """
      "makes a pointer of an integer"),
     ("tl.store(y + i, v + tl.inline_asm_elementwise('mov.u64 $0, $1;', '=l,l', [x + i], tl.int64, True, 1))",
      r"other than as \[\$1\]"),
+    ("if x.to(tl.int64) > 0:\n            tl.store(y + i, v)", "makes an integer of a pointer"),
+    ("a = x.to(tl.int64)\n        if a != 0:\n            tl.store(y + i, v + a % 512)", "makes an integer"),
     # honest
     ("tl.store(y.to(tl.pointer_type(tl.int32)) + i, v.to(tl.int32, bitcast=True))", None),
     ("tl.store(tl.where(i < 8, y, y + 64) + i, v)", None),
     ("tl.store(y + i, tl.inline_asm_elementwise('ld.global.b32 $0, [$1];', '=f,l', [x + i], tl.float32, True, 1))",
      None),
     ("if y is not None:\n            tl.store(y + i, v)", None),
+    ("if y:\n            tl.store(y + i, v)", None),
 ])  # fmt: skip
 def test_where_a_tensor_lies_is_nothing_to_compute_with(line: str, said: str | None) -> None:
     text = source(ADDRESSES.format(line=line))
