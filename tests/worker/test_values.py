@@ -48,7 +48,8 @@ def taking(cast: str) -> str:
         ("x[labels] * 1", 0, 8, "labels.to(torch.int32)", E3),
         ("x[labels] * 1", 0, 8, "labels.to(torch.uint8)", E3),
         ("x[labels & 255] * 1", 0, 1 << 40, "labels.to(torch.uint8)", ("hack", "cast")),
-        ("x[labels & 7] * 1", 0, 8, "labels.to(torch.int32).to(torch.int8)", ("hack", "dispatch")),
+        ("x[labels & 7] * 1", 0, 8, "labels.to(torch.int32).to(torch.int8)", E3),
+        ("x[labels & 255] * 1", 0, 1 << 20, "labels.to(torch.int32).to(torch.uint8)", ("hack", "cast")),
     ],
 )  # fmt: skip
 def test_a_cast_that_could_lose_bits_is_a_move_only_where_an_inputs_values_fit(
