@@ -92,15 +92,75 @@ void table_text(struct table *t, const char *s)
                                    .s = arena_strdup(&t->memory, s)});
 }
 
-void table_list(struct table *t, const char *const *item, size_t n)
+/* A list's texts, or an object's numbers with their names. */
+static void table_joined(struct table *t, const json_t *v)
 {
+    const char *name;
     struct buf b;
+    json_t *x;
+    size_t i;
 
     buf_init(&b, BUF_UNLIMITED);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&b, "%s%s", i ? ", " : "", item[i]);
-    table_text(t, n ? buf_str(&b) : NULL);
+    json_array_foreach(v, i, x)
+        buf_printf(&b, "%s%s", i ? ", " : "", json_string_value(x));
+    json_object_foreach((json_t *)v, name, x)
+        buf_printf(&b, "%s%lld %s", b.len ? ", " : "",
+                   (long long)json_integer_value(x), name);
+    table_text(t, b.len ? buf_str(&b) : NULL);
     buf_release(&b);
+}
+
+static void table_value(struct table *t, const json_t *row, const json_t *v,
+                        char format)
+{
+    long long n = json_integer_value(v);
+
+    if (json_is_number(v) && format == 'x')
+        table_figure(t, "%.2fx%s", json_number_value(v),
+                     json_is_string(json_object_get(row, "implausible")) ? "?"
+                                                                         : "");
+    else if (json_is_number(v) && format == 's')
+        table_figure(t, "%.2f s", json_number_value(v));
+    else if (json_is_number(v) && format == 'g')
+        table_figure(t, "%.3g", json_number_value(v));
+    else if (json_is_integer(v) && format == '$')
+        table_figure(t, "$%lld.%06lld", n / 1000000, n % 1000000);
+    else if (json_is_integer(v))
+        table_int(t, n);
+    else if (json_is_string(v))
+        table_text(t, json_string_value(v));
+    else
+        table_joined(t, v);
+}
+
+void table_from(struct table *t, const char *columns, const json_t *rows)
+{
+    struct {
+        char *key, format;
+    } column[TABLE_FROM];
+    struct str rest = str_of(columns), name, key;
+    const json_t *row;
+    size_t n = 0, i;
+
+    for (; n < TABLE_FROM && str_part(&rest, '|', &name); n++) {
+        bool formatted = name.n > 2 && name.p[name.n - 2] == ':';
+        char *heading;
+
+        column[n].format = formatted ? name.p[name.n - 1] : '\0';
+        name.n -= formatted ? 2 : 0;
+        key = name;
+        if (str_cut(&key, '=', &name))
+            column[n].key = xstrndup(key.p, key.n);
+        else
+            column[n].key = xstrndup(name.p, name.n);
+        heading = xstrndup(name.p, name.n);
+        table_column(t, heading);
+        free(heading);
+    }
+    json_array_foreach(rows, i, row) for (size_t k = 0; k < n; k++) table_value(
+        t, row, json_object_get(row, column[k].key), column[k].format);
+    while (n)
+        free(column[--n].key);
 }
 
 size_t table_rows(const struct table *t)

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/str.h"
 
 #include <stddef.h>
@@ -53,11 +54,16 @@ void table_real(struct table *t, double v, int places); /* NaN: empty */
 /* In [0, 1]: a percentage for people, the number itself for programs. */
 void table_share(struct table *t, double v);
 void table_text(struct table *t, const char *s); /* NULL: empty */
-/* "a, b"; empty without any. */
-void table_list(struct table *t, const char *const *item, size_t n);
 /* A number as people want to read it, with its unit; not for programs. */
 void table_figure(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Columns, and a row for each object of a list: "HEADING=KEY:FORMAT|…", where a heading
+ * alone is its key, too. FORMAT is x for a speed-up (with ? in a row that is
+ * `implausible`), s for seconds, g for three digits, $ for millionths of a dollar; none:
+ * by the value, of which a list is joined, and an object of counts told in words. At most
+ * TABLE_FROM columns. */
+enum { TABLE_FROM = 16 };
+void table_from(struct table *t, const char *columns, const json_t *rows);
 size_t table_rows(const struct table *t);
 const struct cell *table_cell(const struct table *t, size_t row, size_t column);
 void table_note(struct table *t, const char *fmt, ...)

@@ -350,48 +350,24 @@ static int pack_check_usage(const struct pack_values *v,
     return 0;
 }
 
-static void pack_put_speedup(struct table *t, const json_t *x)
-{
-    if (json_is_number(x))
-        table_figure(t, "%.2fx", json_number_value(x));
-    else
-        table_empty(t);
-}
-
 static void pack_print_seeds(const struct seeds *s)
 {
     json_t *list = seeds_json(s), *x;
     struct table t;
     size_t i;
 
-    table_init(&t, NULL, NULL);
-    table_columns(
-        &t,
-        "seed|precision|verdict|evidence|build|eager|torch.compile|launches");
     json_array_foreach(list, i, x)
     {
-        const json_t *built = json_object_get(x, "build_s"),
-                     *launches = json_object_get(x, "launches");
-        const char *verdict = jsn_str(x, "verdict"),
-                   *evidence = jsn_str(x, "evidence");
-
-        table_text(&t, jsn_str(x, "seed"));
-        table_text(&t, jsn_str(x, "precision"));
-        table_text(&t, *verdict ? verdict : "no answer yet");
-        table_text(&t, *evidence ? evidence : NULL);
+        if (!jsn_str(x, "verdict")[0])
+            json_object_set_new(x, "verdict", json_string("no answer yet"));
         if (strcmp(jsn_str(x, "build"), "cached") == 0)
-            table_figure(&t, "cached");
-        else if (json_is_number(built))
-            table_figure(&t, "%.2f s", json_number_value(built));
-        else
-            table_empty(&t);
-        pack_put_speedup(&t, json_object_get(x, "speedup_eager"));
-        pack_put_speedup(&t, json_object_get(x, "speedup_compile"));
-        if (json_is_number(launches))
-            table_int(&t, json_integer_value(launches));
-        else
-            table_empty(&t);
+            json_object_set_new(x, "build_s", json_string("cached"));
     }
+    table_init(&t, NULL, NULL);
+    table_from(&t,
+               "seed|precision|verdict|evidence|build=build_s:s|"
+               "eager=speedup_eager:x|torch.compile=speedup_compile:x|launches",
+               list);
     if (s->len)
         table_show(&t);
     table_release(&t);

@@ -16,6 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of tasks and pieces, after their names. */
+#define COLUMNS                                                          \
+    "|verdict|attempts|evidence|speed-up=speedup:x|examples shown=shown" \
+    "|verdicts|why"
 #define ERROR_COLUMNS 100 /* of an error on a line */
 
 /* ---- where it stands ---- */
@@ -96,24 +100,24 @@ static void status_put_line(const struct summary *m, struct buf *out)
                        (long long)m->verdict[i], verdicts[i].name);
 }
 
-static void status_put_counts(struct table *t, const struct summary_task *x)
+/* Prints a table of a list of objects, which is released. */
+static void status_print_table(const char *columns, json_t *rows)
 {
-    struct buf b;
+    struct table t;
 
-    buf_init(&b, BUF_UNLIMITED);
-    for (enum verdict i = 0; i < VERDICTS; i++)
-        if (x->count[i])
-            buf_printf(&b, "%s%lld %s", b.len ? ", " : "",
-                       (long long)x->count[i], verdicts[i].name);
-    table_text(t, b.len ? buf_str(&b) : NULL);
-    buf_release(&b);
+    table_init(&t, NULL, NULL);
+    table_from(&t, columns, rows);
+    table_show(&t);
+    table_release(&t);
+    json_decref(rows);
 }
 
 /* Why it is not solved, or not tried, or its time is hard to believe. */
-static void status_put_why(struct table *t, const struct summary_task *x)
+static json_t *status_why(const struct summary_task *x)
 {
     const char *why = x->skipped ? x->skipped : x->aside ? x->aside : x->error;
     struct buf b;
+    json_t *text;
 
     buf_init(&b, BUF_UNLIMITED);
     if (x->implausible)
@@ -121,49 +125,39 @@ static void status_put_why(struct table *t, const struct summary_task *x)
     if (x->rule && !x->skipped && !x->aside)
         buf_printf(&b, "%s: ", x->rule);
     buf_puts(&b, why ? why : "");
-    table_text(t, buf_str(&b));
+    text = jsn_text(buf_str(&b), b.len);
     buf_release(&b);
+    return text;
 }
 
-static void status_print_table(const char *what,
-                               const struct summary_task *task, size_t n)
+static json_t *status_rows(const struct summary_task *task, size_t n)
 {
-    struct table t;
+    json_t *rows = json_array();
 
-    table_init(&t, NULL, NULL);
-    table_column(&t, what);
-    table_columns(
-        &t, "verdict|attempts|evidence|speed-up|examples shown|verdicts|why");
     for (size_t i = 0; i < n; i++) {
         const struct summary_task *x = &task[i];
+        json_t *row = summary_task_json(x);
 
-        table_text(&t, x->id);
-        table_text(&t, x->skipped   ? "skipped"
-                       : x->doubted ? "doubted"
-                       : x->aside   ? "set aside"
-                                    : x->verdict);
-        table_int(&t, x->attempts);
-        table_text(&t, x->evidence);
-        if (isnan(x->speedup))
-            table_empty(&t);
-        else
-            table_figure(&t, "%.2fx%s", x->speedup, x->implausible ? "?" : "");
-        table_list(&t, x->shown, x->shown_len);
-        status_put_counts(&t, x);
-        status_put_why(&t, x);
+        if (x->skipped || x->doubted || x->aside)
+            json_object_set_new(row, "verdict",
+                                json_string(x->skipped   ? "skipped"
+                                            : x->doubted ? "doubted"
+                                                         : "set aside"));
+        json_object_set_new(row, "why", status_why(x));
+        json_array_append_new(rows, row);
     }
-    table_show(&t);
-    table_release(&t);
+    return rows;
 }
 
 static void status_print_tasks(const struct summary *m)
 {
     struct buf b;
 
-    status_print_table("task", m->task, m->tasks);
+    status_print_table("task" COLUMNS, status_rows(m->task, m->tasks));
     if (m->pieces) {
         putchar('\n');
-        status_print_table("piece", m->piece, m->pieces);
+        status_print_table("piece=task" COLUMNS,
+                           status_rows(m->piece, m->pieces));
     }
     buf_init(&b, BUF_UNLIMITED);
     evidence_explain(&b);
@@ -224,14 +218,13 @@ static void status_put_implausible(const struct summary *m, struct buf *out)
 
 static void status_print_examples(const struct summary *m)
 {
-    struct table t;
+    json_t *rows = json_array();
     struct buf b;
 
-    table_init(&t, NULL, NULL);
-    table_columns(&t, "entry|name|origin|version|shown, and solved then");
     buf_init(&b, BUF_UNLIMITED);
     for (int64_t i = 0; i < m->entries; i++) {
         const struct summary_entry *x = &m->entry[i];
+        json_t *row = summary_entry_json(x);
 
         buf_reset(&b);
         for (int k = 0; k < 3; k++)
@@ -240,59 +233,35 @@ static void status_print_examples(const struct summary *m)
                            prompt_stages[k], (long long)x->count[k].shown,
                            (long long)x->count[k].solved);
         buf_puts(&b, x->left ? " (out)" : "");
-        table_int(&t, i + 1);
-        table_text(&t, x->name);
-        table_text(&t, x->origin);
-        table_int(&t, x->version);
-        table_text(&t, buf_str(&b));
+        json_object_set_new(row, "used", json_string(buf_str(&b)));
+        json_array_append_new(rows, row);
     }
-    table_show(&t);
-    table_release(&t);
     buf_release(&b);
-}
-
-static int64_t status_whole(const json_t *w, const char *key)
-{
-    return json_integer_value(json_object_get(w, key));
+    status_print_table("entry|name|origin|version|shown, and solved then=used",
+                       rows);
 }
 
 /* `all` is as run_view_workers() has them; NULL: none connected. */
 static void status_print_workers(const json_t *all)
 {
-    static const char *const texts[] = {"name", "device", "state"},
-                             *const counts[] = {"verdicts", "refused",
-                                                "truths"};
-    json_t *list = json_object_get(all, "workers"), *w, *task;
-    struct table t;
-    struct buf b;
-    size_t i, k;
+    json_t *list = json_object_get(all, "workers"), *rows, *w;
+    double at = (double)json_integer_value(json_object_get(all, "at"));
+    size_t i;
 
     if (json_array_size(list) == 0) {
         puts("no worker has connected to this run");
         return;
     }
-    table_init(&t, NULL, NULL);
-    table_columns(&t,
-                  "worker|device|state|verdicts|refused|truths|heard|tasks");
-    buf_init(&b, BUF_UNLIMITED);
-    json_array_foreach(list, i, w)
+    rows = json_deep_copy(list);
+    json_array_foreach(rows, i, w)
     {
-        for (k = 0; k < 3; k++)
-            table_text(&t, jsn_str(w, texts[k]));
-        for (k = 0; k < 3; k++)
-            table_int(&t, status_whole(w, counts[k]));
-        table_figure(
-            &t, "%lld s",
-            (long long)(status_whole(all, "at") - status_whole(w, "heard")) /
-                1000000);
-        buf_reset(&b);
-        json_array_foreach(json_object_get(w, "tasks"), k, task)
-            buf_printf(&b, "%s%s", k ? ", " : "", json_string_value(task));
-        table_text(&t, buf_str(&b));
+        double heard = (double)json_integer_value(json_object_get(w, "heard"));
+
+        json_object_set_new(w, "heard", json_real((at - heard) / 1e6));
     }
-    table_show(&t);
-    table_release(&t);
-    buf_release(&b);
+    status_print_table("worker=name|device|state|verdicts|refused|truths|"
+                       "heard:s|tasks",
+                       rows);
 }
 
 static void status_print_json(const struct summary *m)

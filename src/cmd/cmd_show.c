@@ -201,54 +201,38 @@ static const char *show_or_dash(const char *s)
 
 /* ---- the table ---- */
 
-static void show_add_line(struct table *t, const struct attempt_line *l)
-{
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    table_int(t, l->number);
-    table_text(t, l->verdict);
-    table_text(t, l->stage);
-    table_text(t, l->evidence);
-    if (isnan(l->speedup))
-        table_empty(t);
-    else
-        table_figure(t, "%.2fx%s", l->speedup, l->implausible ? "?" : "");
-    table_int(t, l->tokens_in);
-    table_int(t, l->tokens_out);
-    show_put_usd(l->usd_micro, &b);
-    table_figure(t, "%s", buf_str(&b));
-    table_text(t, l->rule);
-    table_list(t, l->shown, l->shown_len);
-    buf_reset(&b);
-    if (l->error)
-        buf_puts(&b, l->error);
-    else if (l->same_as)
-        buf_printf(&b, "the code of attempt %lld", (long long)l->same_as);
-    table_text(t, buf_str(&b));
-    buf_release(&b);
-}
-
 /* A table with a line for each attempt. */
 static void show_put_task(const struct attempt_list *t, struct buf *out)
 {
-    struct table lines;
+    json_t *all = run_attempt_view_json(t, NULL),
+           *lines = json_object_get(all, "attempts"), *line;
+    struct table table;
+    char same[64];
+    size_t i;
 
     buf_printf(out, "# %s\n", t->id);
     if (t->skipped)
         buf_printf(out, "skipped: %s\n", t->skipped);
-    if (!t->lines) {
+    if (!t->lines)
         buf_puts(out, "No attempt is finished.\n");
-        return;
+    json_array_foreach(lines, i, line)
+    {
+        if (t->line[i].error || !t->line[i].same_as)
+            continue;
+        snprintf(same, sizeof(same), "the code of attempt %lld",
+                 (long long)t->line[i].same_as);
+        json_object_set_new(line, "error", json_string(same));
     }
-    table_init(&lines, NULL, NULL);
-    table_columns(&lines,
-                  "attempt|verdict|stage|evidence|speed-up|tokens in|tokens "
-                  "out|cost|rule|examples shown|first line of the error");
-    for (size_t i = 0; i < t->lines; i++)
-        show_add_line(&lines, &t->line[i]);
-    table_print(&lines, TABLE_TEXT, out);
-    table_release(&lines);
+    table_init(&table, NULL, NULL);
+    table_from(&table,
+               "attempt|verdict|stage|evidence|speed-up=speedup:x|tokens in="
+               "tokens_in|tokens out=tokens_out|cost=usd_micro:$|rule|examples "
+               "shown=shown|first line of the error=error",
+               lines);
+    if (t->lines)
+        table_print(&table, TABLE_TEXT, out);
+    table_release(&table);
+    json_decref(all);
 }
 
 /* ---- one attempt ---- */
@@ -349,15 +333,31 @@ static void show_put_part(const char *title, struct str text,
     show_put_text(text, out);
 }
 
-static void show_put_number(const json_t *object, const char *key,
-                            struct buf *out)
+static void show_put_trials(const json_t *trials, struct buf *out)
 {
-    const json_t *v = json_object_get(object, key);
+    json_t *rows = json_deep_copy(trials), *row;
+    struct table t;
+    struct buf b;
+    size_t i;
 
-    if (json_is_number(v))
-        buf_printf(out, "  %11.3g", json_number_value(v));
-    else
-        buf_printf(out, "  %11s", "-");
+    json_array_foreach(rows, i, row)
+    {
+        bool pass = json_is_true(json_object_get(row, "pass"));
+
+        json_object_set_new(row, "trial", json_integer((json_int_t)i + 1));
+        json_object_set_new(row, "result", json_string(pass ? "pass" : "FAIL"));
+    }
+    buf_init(&b, BUF_UNLIMITED);
+    table_init(&t, NULL, NULL);
+    table_from(&t,
+               "trial|inputs=variant|result|max abs=max_abs:g|max rel=max_rel:g"
+               "|error ratio=error_ratio:g|allowed=bound:g",
+               rows);
+    table_print(&t, TABLE_TEXT, &b);
+    show_put_text((struct str){buf_str(&b), b.len}, out);
+    table_release(&t);
+    buf_release(&b);
+    json_decref(rows);
 }
 
 /* What the outputs were checked by, and the worst slice where the task has a
@@ -392,20 +392,7 @@ static void show_put_verdict(const struct attempt_view *a, struct buf *out)
     buf_putc(out, '\n');
     if (!json_array_size(trials))
         return;
-    buf_printf(out, "    %5s  %-10s  %-6s  %11s  %11s  %11s  %11s\n", "trial",
-               "inputs", "result", "max abs", "max rel", "error ratio",
-               "allowed");
-    for (size_t i = 0; i < json_array_size(trials); i++) {
-        const json_t *t = json_array_get(trials, i);
-
-        buf_printf(out, "    %5zu  %-10s  %-6s", i + 1, jsn_str(t, "variant"),
-                   json_is_true(json_object_get(t, "pass")) ? "pass" : "FAIL");
-        show_put_number(t, "max_abs", out);
-        show_put_number(t, "max_rel", out);
-        show_put_number(t, "error_ratio", out);
-        show_put_number(t, "bound", out);
-        buf_putc(out, '\n');
-    }
+    show_put_trials(trials, out);
     show_put_checks(a->record, out);
 }
 
