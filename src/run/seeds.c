@@ -259,39 +259,31 @@ void seeds_release(struct seeds *s)
 
 /* ---- what was found ---- */
 
-/* A number of the record; below 0: it is not there. */
-static double seeds_number(const json_t *object, const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-
-    return json_is_number(v) ? json_number_value(v) : -1;
-}
-
-/* Below 0: not known. */
-static double seeds_speedup(const json_t *record, const char *over)
+static json_t *seeds_speedup(const json_t *record, const char *over)
 {
     double x = verdict_speedup(record, over);
 
-    return isnan(x) ? -1 : x;
+    return isnan(x) ? json_null() : json_real(x);
 }
 
-static double seeds_build_s(const json_t *record)
+static json_t *seeds_build_s(const json_t *record)
 {
-    double ms = seeds_number(json_object_get(record, "times_ms"), "compile");
+    const json_t *ms =
+        json_object_get(json_object_get(record, "times_ms"), "compile");
 
-    return ms < 0 || strcmp(jsn_str(record, "build"), "compiled") != 0
-               ? -1
-               : ms / 1000;
+    return json_is_number(ms) &&
+                   strcmp(jsn_str(record, "build"), "compiled") == 0
+               ? json_real(json_number_value(ms) / 1000)
+               : json_null();
 }
 
-static double seeds_launches(const json_t *record)
+static json_t *seeds_launches(const json_t *record)
 {
-    return seeds_number(json_object_get(record, "launches"), "count");
-}
+    const json_t *n =
+        json_object_get(json_object_get(record, "launches"), "count");
 
-static json_t *seeds_number_json(double v)
-{
-    return v < 0 ? json_null() : json_real(v);
+    return json_is_number(n) ? json_integer((json_int_t)json_number_value(n))
+                             : json_null();
 }
 
 json_t *seeds_json(const struct seeds *s)
@@ -302,7 +294,6 @@ json_t *seeds_json(const struct seeds *s)
         const struct seed_trial *t = &s->trial[i];
         const json_t *r = t->record;
         char *why = r && !seeds_is_sound(t) ? seeds_complaint(t) : NULL;
-        double n = seeds_launches(r);
 
         json_array_append_new(
             list,
@@ -315,12 +306,10 @@ json_t *seeds_json(const struct seeds *s)
                 r && jsn_str(r, "evidence")[0] ? jsn_str(r, "evidence") : NULL,
                 "build",
                 r && jsn_str(r, "build")[0] ? jsn_str(r, "build") : NULL,
-                "build_s", seeds_number_json(seeds_build_s(r)), "speedup_eager",
-                seeds_number_json(seeds_speedup(r, "reference_ms")),
-                "speedup_compile",
-                seeds_number_json(seeds_speedup(r, "compile_ms")), "launches",
-                n < 0 ? json_null() : json_integer((json_int_t)n), "why",
-                why ? jsn_text(why, strlen(why)) : json_null()));
+                "build_s", seeds_build_s(r), "speedup_eager",
+                seeds_speedup(r, "reference_ms"), "speedup_compile",
+                seeds_speedup(r, "compile_ms"), "launches", seeds_launches(r),
+                "why", why ? jsn_text(why, strlen(why)) : json_null()));
         free(why);
     }
     return list;
