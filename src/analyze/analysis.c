@@ -186,8 +186,7 @@ static int analysis_open_db(struct analysis *a, struct err *e)
     int rc = 0;
 
     buf_init(&b, BUF_UNLIMITED);
-    buf_puts(&b, "CREATE TABLE given (item); CREATE TABLE asked (rounds);"
-                 "INSERT INTO asked VALUES (10000);"
+    buf_puts(&b, "CREATE TABLE given (name, value);"
                  "CREATE TABLE verdict (place, verdict)");
     for (enum verdict i = 0; i < VERDICTS; i++)
         buf_printf(&b, ";INSERT INTO verdict VALUES (%d, '%s')", (int)i,
@@ -229,23 +228,28 @@ void analysis_close(struct analysis *a)
 
 /* ---- asking ---- */
 
-int analysis_give(struct analysis *a, const char *const *item, size_t n,
-                  int64_t rounds, struct err *e)
+int analysis_give(struct analysis *a, const char *name, json_t *value,
+                  struct err *e)
 {
-    struct buf b;
-    int rc;
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *sql =
+        sqlite3_mprintf("INSERT INTO given VALUES (%Q, %Q)", name, text);
+    int rc = sqlite3_exec(a->db, sql, NULL, NULL, NULL);
 
-    buf_init(&b, BUF_UNLIMITED);
-    buf_printf(&b, "UPDATE asked SET rounds = %lld", (long long)rounds);
-    for (size_t i = 0; i < n; i++) {
-        char *sql = sqlite3_mprintf(";INSERT INTO given VALUES (%Q)", item[i]);
-
-        buf_puts(&b, sql);
-        sqlite3_free(sql);
-    }
-    rc = sqlite3_exec(a->db, buf_str(&b), NULL, NULL, NULL);
-    buf_release(&b);
+    sqlite3_free(sql);
+    free(text);
+    json_decref(value);
     return rc == SQLITE_OK ? 0 : query_fail(a->db, "given", e);
+}
+
+json_t *analysis_list(const struct opt_list *list)
+{
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < list->len; i++)
+        json_array_append_new(out,
+                              jsn_text(list->item[i], strlen(list->item[i])));
+    return out;
 }
 
 struct asking {

@@ -32,10 +32,11 @@ int analysis_open(struct analysis *a, const char *const *dir, size_t n,
                   struct err *e);
 void analysis_close(struct analysis *a);
 
-/* What the command line says: the items of the table `given`, and in the one row of
- * `asked` the rounds of a randomisation test. */
-int analysis_give(struct analysis *a, const char *const *item, size_t n,
-                  int64_t rounds, struct err *e);
+/* What the command line says, or a model: a row of the table `given`, with a value as
+ * JSON, which is taken. */
+int analysis_give(struct analysis *a, const char *name, json_t *value,
+                  struct err *e);
+json_t *analysis_list(const struct opt_list *list);
 /* Runs a file. Calls back for each row of its statements, in which :nr is `nr`: with
  * the first column as text ("" for NULL), and the second as a number. */
 int analysis_each(struct analysis *a, const char *name, int64_t nr,

@@ -1,4 +1,5 @@
--- What a model is asked about borrowing: attempts with a number that is `given`.
+-- What a model is asked about borrowing: attempts with one of the numbers that are given.
 SELECT json_array(nr, task.id, attempt, solved, code, json(parents)), NULL
-FROM asked_about JOIN task USING (nr, ord) JOIN given ON CAST(item AS INTEGER) = attempt
-ORDER BY nr, ord, given.rowid;
+FROM asked_about JOIN task USING (nr, ord)
+JOIN json_each((SELECT value FROM given WHERE name = 'attempts')) AS n ON CAST(n.value AS INTEGER) = attempt
+ORDER BY nr, ord, n.key;

@@ -35,7 +35,6 @@ struct borrow {
 static int borrow_numbers(struct analysis *a, const struct opt_list *list,
                           struct err *e)
 {
-    static const char *const papers[] = {"1", "3"};
     int64_t number;
 
     for (size_t i = 0; i < list->len; i++)
@@ -43,8 +42,9 @@ static int borrow_numbers(struct analysis *a, const struct opt_list *list,
             return err_set(e, ERR_USAGE,
                            "--attempt '%s' is not the number of an attempt",
                            list->item[i]);
-    return list->len ? analysis_give(a, list->item, list->len, 0, e)
-                     : analysis_give(a, papers, 2, 0, e);
+    return analysis_give(
+        a, "attempts",
+        list->len ? analysis_list(list) : json_pack("[i, i]", 1, 3), e);
 }
 
 static int borrow_add(const char *text, int64_t number, void *arg,
@@ -214,78 +214,31 @@ static int borrow_ask_all(struct borrow *b, const char *dir, struct err *e)
 
 /* ---- the table ---- */
 
-struct sum {
-    int64_t read, unreadable, failed, dropped;
-    double share;
-};
-
-static struct sum borrow_sum(const struct borrow *b, const struct item *like,
-                             bool solved)
+static json_t *borrow_answers(const struct borrow *b)
 {
-    struct sum s = {0};
+    static const char *const states[] = {[ITEM_OPEN] = "open",
+                                         [ITEM_READ] = "read",
+                                         [ITEM_UNREADABLE] = "unreadable",
+                                         [ITEM_FAILED] = "failed"};
+    json_t *list = json_array();
 
     for (size_t i = 0; i < b->items; i++) {
         const struct item *x = &b->item[i];
+        bool read = x->state == ITEM_READ && x->found.lines;
 
-        if (x->nr != like->nr || x->attempt != like->attempt ||
-            x->solved != solved)
-            continue;
-        s.unreadable += x->state == ITEM_UNREADABLE;
-        s.failed += x->state == ITEM_FAILED;
-        if (x->state != ITEM_READ || !x->found.lines)
-            continue;
-        s.read++;
-        s.dropped += (int64_t)x->found.dropped;
-        s.share += (double)x->found.borrowed / (double)x->found.lines;
+        json_array_append_new(
+            list, json_pack("[I, I, b, s, o, I]", (json_int_t)x->nr,
+                            (json_int_t)x->attempt, x->solved, states[x->state],
+                            read ? json_real((double)x->found.borrowed /
+                                             (double)x->found.lines)
+                                 : json_null(),
+                            read ? (json_int_t)x->found.dropped : 0));
     }
-    return s;
+    return list;
 }
 
-static bool borrow_is_first(const struct borrow *b, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (b->item[k].nr == b->item[i].nr &&
-            b->item[k].attempt == b->item[i].attempt)
-            return false;
-    return true;
-}
-
-static void borrow_put(const struct borrow *b, struct table *t)
-{
-    int64_t dropped = 0;
-
-    table_columns(t,
-                  "run|attempt|outcome|kernels|borrowed|unreadable|no answer");
-    for (size_t i = 0; i < b->items; i++)
-        for (int solved = 1; borrow_is_first(b, i) && solved >= 0; solved--) {
-            const struct item *x = &b->item[i];
-            struct sum s = borrow_sum(b, x, solved);
-
-            if (!s.read && !s.unreadable && !s.failed)
-                continue;
-            dropped += s.dropped;
-            table_text(t, b->a->run[x->nr].name);
-            table_int(t, x->attempt);
-            table_text(t, solved ? "solved" : "failed");
-            table_int(t, s.read);
-            if (s.read)
-                table_share(t, s.share / (double)s.read);
-            else
-                table_empty(t);
-            table_int(t, s.unreadable);
-            table_int(t, s.failed);
-        }
-    table_note(t, "borrowed: lines of a kernel that are not blank and that the "
-                  "model says come from an example, averaged over kernels");
-    if (dropped)
-        table_note(t,
-                   "findings about an example that was not shown: %lld, "
-                   "dropped",
-                   (long long)dropped);
-}
-
-int borrow_fill(const struct borrow_values *v, struct analysis *a,
-                const char *home, struct table *t, struct err *e)
+int borrow_ask_about_runs(const struct borrow_values *v, struct analysis *a,
+                          const char *home, struct err *e)
 {
     struct inquiry_opts o = {.values = &v->model,
                              .home = home,
@@ -300,7 +253,7 @@ int borrow_fill(const struct borrow_values *v, struct analysis *a,
     if (rc == 0)
         rc = borrow_ask_all(&b, o.dir, e);
     if (rc == 0)
-        borrow_put(&b, t);
+        rc = analysis_give(a, "answers", borrow_answers(&b), e);
     if (inquiry_close(&b.inquiry, &late) < 0 && rc >= 0) {
         *e = late;
         rc = -1;

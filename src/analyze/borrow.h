@@ -16,9 +16,8 @@ struct borrow_values {
     struct opt_list attempt; /* look at attempts with these numbers */
 };
 
-/* Fills the table `borrowing`: by run, number of the attempt, and outcome. `home` is
- * the folder that has prompts/. */
-int borrow_fill(const struct borrow_values *v, struct analysis *a,
-                const char *home, struct table *t, struct err *e);
+/* Gives the answers to the table `borrowing`. `home` is the folder that has prompts/. */
+int borrow_ask_about_runs(const struct borrow_values *v, struct analysis *a,
+                          const char *home, struct err *e);
 
 #endif

@@ -109,24 +109,20 @@ static void analyze_print(const struct table *t, enum table_format f,
     buf_release(&b);
 }
 
-/* That of borrowing is made from a model's answers, where it is asked for. */
-static int analyze_make(struct cmd_call *call, struct analysis *a,
-                        const struct analysis_kind *k, struct table *t,
-                        struct err *e)
+/* What the options say; and a model's answers, where they are asked for. */
+static int analyze_prepare(struct cmd_call *call, struct analysis *a,
+                           struct err *e)
 {
     const struct analyze_values *v = call->values;
     const struct home *home;
-    int rc;
 
-    if (!v->table || strcmp(k->name, "borrowing") != 0)
-        return analysis_fill(k, a, t, e);
-    if (!(home = cmd_home(call, e)))
+    if (analysis_give(a, "training", analysis_list(&v->training), e) < 0 ||
+        analysis_give(a, "rounds", json_integer(v->rounds), e) < 0)
         return -1;
-    table_init(t, k->name, k->what);
-    rc = borrow_fill(&v->borrow, a, home->dir, t, e);
-    if (rc < 0)
-        table_release(t);
-    return rc;
+    if (!v->table || strcmp(v->table, "borrowing") != 0)
+        return 0;
+    home = cmd_home(call, e);
+    return home ? borrow_ask_about_runs(&v->borrow, a, home->dir, e) : -1;
 }
 
 /* All tables of a list, or the one that was asked for. */
@@ -145,7 +141,7 @@ static int analyze_tables(struct cmd_call *call, struct analysis *a,
 
         if (v->table && strcmp(v->table, k->name) != 0)
             continue;
-        if ((rc = analyze_make(call, a, k, &t, e)) < 0)
+        if ((rc = analysis_fill(k, a, &t, e)) < 0)
             break;
         if (t.missing && v->table && f != TABLE_JSON)
             rc = err_set(e, ERR_INPUT, "no table %s: %s", k->name, t.missing);
@@ -207,9 +203,8 @@ static int analyze_run(struct cmd_call *call, struct err *e)
                                : "give the folder of a run");
     if (analysis_open(&a, call->r.rest, call->r.rest_len, e) < 0)
         return -1;
-    rc = compare ? compare_check(&a, v->force, e)
-                 : analysis_give(&a, v->training.item, v->training.len,
-                                 v->rounds, e);
+    rc =
+        compare ? compare_check(&a, v->force, e) : analyze_prepare(call, &a, e);
     if (rc == 0)
         rc = analyze_tables(call, &a, kinds, f, e);
     analysis_close(&a);
