@@ -304,19 +304,25 @@ static bool table_is_number_column(const struct table *t, size_t column)
     return true;
 }
 
+/* The cells of a line; line 0 has the headings. */
+static struct cell table_at(const struct table *t, size_t line, size_t column)
+{
+    return line ? *table_cell(t, line - 1, column)
+                : (struct cell){.kind = CELL_TEXT, .s = t->column[column]};
+}
+
 static size_t table_column_width(const struct table *t, size_t column)
 {
-    size_t width;
+    size_t width = 0;
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    table_put_quoted(t->column[column], TEXT_BYTES, &b);
-    width = table_width_of(buf_str(&b));
-    for (size_t r = 0; r < table_rows(t); r++) {
+    for (size_t line = 0; line <= table_rows(t); line++) {
+        struct cell cell = table_at(t, line, column);
         size_t w;
 
         buf_reset(&b);
-        table_put_cell(table_cell(t, r, column), &b);
+        table_put_cell(&cell, &b);
         w = table_width_of(buf_str(&b));
         width = w > width ? w : width;
     }
@@ -343,16 +349,13 @@ static void table_print_text(const struct table *t, struct buf *out)
     for (size_t c = 0; c < t->columns; c++) {
         width[c] = table_column_width(t, c);
         right[c] = table_is_number_column(t, c);
-        buf_puts(out, c ? "  " : "");
-        buf_reset(&b);
-        table_put_quoted(t->column[c], TEXT_BYTES, &b);
-        table_put_padded(buf_str(&b), width[c], right[c], out);
     }
-    table_trim_line(out);
-    for (size_t r = 0; r < table_rows(t); r++) {
+    for (size_t line = 0; line <= table_rows(t); line++) {
         for (size_t c = 0; c < t->columns; c++) {
+            struct cell cell = table_at(t, line, c);
+
             buf_reset(&b);
-            table_put_cell(table_cell(t, r, c), &b);
+            table_put_cell(&cell, &b);
             buf_puts(out, c ? "  " : "");
             table_put_padded(buf_str(&b), width[c], right[c], out);
         }
@@ -442,20 +445,17 @@ static void table_print_md(const struct table *t, struct buf *out)
 {
     if (t->name)
         buf_printf(out, "### %s\n\n%s.\n\n", t->name, t->what);
-    for (size_t c = 0; c < t->columns; c++) {
-        buf_puts(out, c ? " | " : "| ");
-        table_put_md(t->column[c], out);
-    }
-    buf_puts(out, " |\n");
-    for (size_t c = 0; c < t->columns; c++)
-        buf_puts(out, table_is_number_column(t, c) ? "|---:" : "|---");
-    buf_puts(out, "|\n");
-    for (size_t r = 0; r < table_rows(t); r++) {
+    for (size_t line = 0; line <= table_rows(t); line++) {
         for (size_t c = 0; c < t->columns; c++) {
+            struct cell cell = table_at(t, line, c);
+
             buf_puts(out, c ? " | " : "| ");
-            table_put_md_cell(table_cell(t, r, c), out);
+            table_put_md_cell(&cell, out);
         }
         buf_puts(out, " |\n");
+        for (size_t c = 0; line == 0 && c < t->columns; c++)
+            buf_puts(out, table_is_number_column(t, c) ? "|---:" : "|---");
+        buf_puts(out, line ? "" : "|\n");
     }
     for (size_t i = 0; i < t->notes; i++) {
         buf_putc(out, '\n');
