@@ -387,9 +387,15 @@ static int read_again(struct run_view *v, int64_t ord, struct err *e)
     arena_init(&g->memory);
     if (ord >= (int64_t)v->all)
         rc = read_list(v, STORE_TASKS, ord, e);
+    if (rc == 0 && ord >= (int64_t)v->all)
+        rc = unknown_task(v, "a row", ord, e);
     if (rc == 0)
         rc = view_read_rows(v, ord, g, e);
-    if (ord >= 0 && (size_t)ord < v->all) {
+    if (rc < 0) {
+        free_rows(g);
+        return -1;
+    }
+    if (ord >= 0) {
         t = &v->task[ord];
         old = *t;
         own = &t->own;
@@ -398,8 +404,7 @@ static int read_again(struct run_view *v, int64_t ord, struct err *e)
     } else {
         v->calls = 0;
     }
-    if (rc == 0)
-        rc = join_rows(v, g, e);
+    rc = join_rows(v, g, e);
     if (rc == 0 && t)
         keep_findings(old.attempt, old.attempts, t);
     free_rows(*own);
@@ -437,9 +442,13 @@ static int view_read_news(struct run_view *v, const struct news *n,
     for (size_t i = 0; i < n->tasks; i++)
         if (read_again(v, n->task[i], e) < 0)
             return -1;
-    for (size_t i = 0; i < n->entries; i++)
-        if (n->entry[i] > 0 && view_read_entry(v, n->entry[i], e) < 0)
+    for (size_t i = 0; i < n->entries; i++) {
+        if (n->entry[i] < 1 || (size_t)n->entry[i] > v->entries + 1)
+            return err_set(e, ERR_INPUT, "entry %lld follows entry %zu",
+                           (long long)n->entry[i], v->entries);
+        if (view_read_entry(v, n->entry[i], e) < 0)
             return -1;
+    }
     if (n->rechecks)
         v->list[STORE_RECHECKS].len = 0;
     return n->rechecks ? read_list(v, STORE_RECHECKS, STORE_ALL, e) : 0;
