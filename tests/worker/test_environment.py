@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import worker_run
-from worker_run import ROOT, VERIFY, Job, family_of
+from worker_run import ROOT, VERIFY, Job, Outcome, family_of
 
+TASK = ROOT / "tasks" / "starter" / "01_swish.py"
+RIGHT = (VERIFY / "c-cpu" / "01_swish.py").read_text()
 CHECKS = """
 
 import os
@@ -24,20 +26,6 @@ def prepare(mode):
         raise RuntimeError("more is there than the user's folder")
     _prepare(mode)
 """
-
-
-def test_a_pack_sees_the_folder_that_a_user_names_but_no_key(folder: Path) -> None:
-    packs = folder / "packs-here"
-    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "rooted")
-    with (packs / "rooted" / "adapter.py").open("a") as file:
-        file.write(CHECKS)
-    task = ROOT / "tasks" / "starter" / "01_swish.py"
-    job = Job("right", "rooted", task, VERIFY / "c-cpu" / "01_swish.py", family=family_of("c-cpu"))
-    program, home = worker_run.make_home(folder)
-    given = {"WIDGET_ROOT": "/opt/widget", "WIDGET_KEY": "secret", "WIDGET_ROOTS": "no"}
-    outcome = worker_run.run(program, home, folder, [job], 1, environment=given, packs=packs)
-    assert "right" in outcome.answers, outcome.infra
-    assert outcome.answers["right"]["verdict"] == "correct"
 
 NAMED = """
 import getpass
@@ -59,17 +47,6 @@ for place in map(os.path.realpath, places):
 """
 
 
-@pytest.mark.parametrize("box", ["auto", "thin"])
-def test_a_library_learns_its_user_and_keeps_its_files_in_every_box(folder: Path, box: str) -> None:
-    file = folder / "named.py"
-    source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
-    file.write_text(source.replace("from c_cpu", NAMED + "from c_cpu"))
-    job = Job(box, "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py", file)
-    program, home = worker_run.make_home(folder)
-    outcome = worker_run.run(program, home, folder, [job], 1, box=box)
-    assert outcome.answers[box]["verdict"] == "correct", outcome.answers[box]["feedback"]
-
-
 LIBRARY = """
 import os
 
@@ -87,20 +64,54 @@ else:
 """
 
 
-def test_every_box_shows_the_libraries_of_pythonpath_and_nothing_of_the_judge(folder: Path) -> None:
+def named(id: str) -> Job:
+    return Job(id, "c-cpu", TASK, RIGHT.replace("from c_cpu", NAMED + "from c_cpu"))
+
+
+@pytest.fixture(scope="module")
+def outcome(folder: Path) -> Outcome:
+    """One worker for all that its environment may have."""
+    packs = folder / "packs-here"
+    shutil.copytree(ROOT / "packs" / "c-cpu", packs / "rooted")
+    with (packs / "rooted" / "adapter.py").open("a") as file:
+        file.write(CHECKS)
     (folder / "disk" / "libraries" / "widths").mkdir(parents=True)
     (folder / "disk" / "libraries" / "widths" / "__init__.py").write_text("SLOPE = 1.0\n")
     (folder / "linked").symlink_to("disk")
     library = str(folder / "linked" / "libraries")
-    source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
-    file = folder / "uses_it.py"
-    file.write_text(LIBRARY.format(home=str(ROOT), library=library) + source)
-    job = Job("right", "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py", file)
-    program, home = worker_run.make_home(folder)
     # The second one holds the harness itself, and the third is nowhere.
-    given = {"PYTHONPATH": f"{library}:{ROOT}:{folder}/missing"}
-    outcome = worker_run.run(program, home, folder, [job], 1, environment=given)
-    assert outcome.answers["right"]["verdict"] == "correct", outcome.answers["right"]["feedback"]
+    given = {"WIDGET_ROOT": "/opt/widget", "WIDGET_KEY": "secret", "WIDGET_ROOTS": "no",
+             "PYTHONPATH": f"{library}:{ROOT}:{folder}/missing"}  # fmt: skip
+    jobs = [
+        Job("rooted", "rooted", TASK, RIGHT, family=family_of("c-cpu")),
+        Job("library", "c-cpu", TASK, LIBRARY.format(home=str(ROOT), library=library) + RIGHT),
+        named("named"),
+    ]
+    made = worker_run.make_home(folder)
+    return worker_run.run(*made, folder, jobs, 1, environment=given, packs=packs)
+
+
+def is_correct(outcome: Outcome, name: str) -> None:
+    assert name in outcome.answers, outcome.infra
+    assert outcome.answers[name]["verdict"] == "correct", outcome.answers[name]["feedback"]
+
+
+def test_a_pack_sees_the_folder_that_a_user_names_but_no_key(outcome: Outcome) -> None:
+    is_correct(outcome, "rooted")
+
+
+def test_a_library_learns_its_user_and_keeps_its_files(outcome: Outcome) -> None:
+    is_correct(outcome, "named")
+
+
+def test_it_does_so_in_a_thin_box(folder: Path) -> None:
+    work = folder / "thin"
+    work.mkdir(mode=0o755)
+    is_correct(worker_run.run(*worker_run.make_home(folder), work, [named("thin")], 1, box="thin"), "thin")
+
+
+def test_every_box_shows_the_libraries_of_pythonpath_and_nothing_of_the_judge(outcome: Outcome) -> None:
+    is_correct(outcome, "library")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives candidates another user")
@@ -108,8 +119,6 @@ def test_a_library_that_the_box_cannot_read_is_named_with_the_remedy(folder: Pat
     closed = folder / "closed"
     (closed / "libraries").mkdir(parents=True)
     closed.chmod(0o700)
-    job = Job("any", "c-cpu", ROOT / "tasks" / "starter" / "01_swish.py",
-              VERIFY / "c-cpu" / "01_swish.py")  # fmt: skip
-    program, home = worker_run.make_home(folder)
-    outcome = worker_run.run(program, home, folder, [job], 1, environment={"PYTHONPATH": f"{closed}/libraries"})
+    outcome = worker_run.run(*worker_run.make_home(folder), folder, [Job("any", "c-cpu", TASK, RIGHT)], 1,
+                             environment={"PYTHONPATH": f"{closed}/libraries"})  # fmt: skip
     assert f"cannot read {closed}; 'chmod a+rx {closed}'" in outcome.infra["any"]

@@ -868,7 +868,6 @@ def test_a_first_call_that_needs_no_kernel_is_caught() -> None:
 
 # ---- ranges --------------------------------------------------------------------------
 
-SOFTMAX = (VERIFY / "tasks" / "softmax.py").read_text()
 ROW = """
 @triton.jit
 def row_kernel(x, y, N: tl.constexpr, B: tl.constexpr):
