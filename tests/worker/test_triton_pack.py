@@ -44,7 +44,7 @@ def test_a_seed_is_right_and_compiles_in_low_precision(name: str, precision: str
     assert said(record) == E3, record["feedback"]
     [asked] = [s.message["request"] for s in loop.asked
                if isinstance(s, Ask) and s.message["op"] == "compile"]  # fmt: skip
-    tensors = {a["t"][0] for told in asked["launches"] for a in told["args"].values()
+    tensors = {a["t"][1] for told in asked["launches"] for a in told["args"].values()
                if isinstance(a, dict) and "t" in a}  # fmt: skip
     assert {"fp16": "float16", "bf16": "bfloat16"}[precision] in tensors
 
