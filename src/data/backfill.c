@@ -62,8 +62,8 @@ static struct pack *find_pack(struct backfill *b, const struct sample *x,
     return p;
 }
 
-static int text_of(const struct sample *x, const char *blob, struct arena *a,
-                   struct str *out, struct err *e)
+static int backfill_text_of(const struct sample *x, const char *blob,
+                            struct arena *a, struct str *out, struct err *e)
 {
     struct buf text;
     int rc;
@@ -88,7 +88,7 @@ static int plan_prompt(struct backfill *b, const struct sample *x,
                                  .device = run_view_fact(x->view, "device")};
 
     if (!in.pack ||
-        text_of(x, x->task->row.source, &v->memory, &in.task, e) < 0)
+        backfill_text_of(x, x->task->row.source, &v->memory, &in.task, e) < 0)
         return -1;
     return prompts_backfill(b->part.prompts, &in, &v->memory, out, e);
 }
@@ -109,9 +109,9 @@ static int read_examples(const struct sample *x, struct arena *a,
         if (!n)
             continue;
         *to = (struct prompt_example){.name = n->name};
-        if (text_of(x, n->problem, a, &to->problem, e) < 0 ||
-            text_of(x, n->solution, a, &to->solution, e) < 0 ||
-            (n->plan && text_of(x, n->plan, a, &to->plan, e) < 0))
+        if (backfill_text_of(x, n->problem, a, &to->problem, e) < 0 ||
+            backfill_text_of(x, n->solution, a, &to->solution, e) < 0 ||
+            (n->plan && backfill_text_of(x, n->plan, a, &to->plan, e) < 0))
             return -1;
         in->example_count++;
     }
@@ -142,7 +142,8 @@ int backfill_prompt(struct backfill *b, const struct sample *x,
 
     if (stage == PROMPT_CODE)
         in.plan = backfill_plan(b, x);
-    if (!in.pack || text_of(x, x->task->row.source, a, &in.task, e) < 0 ||
+    if (!in.pack ||
+        backfill_text_of(x, x->task->row.source, a, &in.task, e) < 0 ||
         read_examples(x, a, &in, e) < 0 ||
         prompts_build(b->part.prompts, &in, a, out, e) < 0)
         return -1;

@@ -242,7 +242,7 @@ static int write_row(struct pass *p, const struct waiting *w, struct err *e)
 
 /* ---- batches ---- */
 
-static void add_row(struct pass *p, const struct row *row)
+static void decontaminate_add_row(struct pass *p, const struct row *row)
 {
     unsigned char digest[32];
     struct known *k;
@@ -304,7 +304,7 @@ static int pass_rows(struct pass *p, struct rows *rows, struct err *e)
     int rc;
 
     while ((rc = rows_next(rows, &row, e)) > 0) {
-        add_row(p, &row);
+        decontaminate_add_row(p, &row);
         if ((p->len == BATCH_ROWS || p->bytes > BATCH_BYTES) &&
             finish_batch(p, e) < 0)
             return -1;

@@ -125,7 +125,7 @@ static int by_rank(const void *a, const void *b)
 
 /* A smaller choice is part of a larger one, and the test part is always the
  * same. */
-static int choose(struct pass *p, struct err *e)
+static int export_choose(struct pass *p, struct err *e)
 {
     struct samples *s = &p->samples;
     struct sample **order = xcalloc(s->len + 1, sizeof(*order));
@@ -446,7 +446,7 @@ static int run_passes(struct pass *p, struct err *e)
     }
     if (!any)
         return nothing_to_write(p, e);
-    return choose(p, e) < 0 ? -1 : write_all(p, e);
+    return export_choose(p, e) < 0 ? -1 : write_all(p, e);
 }
 
 enum ask_end export_records(const struct export_how *how,

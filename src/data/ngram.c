@@ -167,7 +167,7 @@ static struct gram *find_gram(const struct ngrams *g, uint64_t hash,
     return &g->slot[i];
 }
 
-static void add_text(struct ngrams *g, size_t text)
+static void ngram_add_text(struct ngrams *g, size_t text)
 {
     const struct tokens *t = &g->text[text];
     uint64_t h = 0;
@@ -214,7 +214,7 @@ struct ngrams *ngrams_new(const struct ngram_how *how, const struct str *text,
         g->slots *= 2;
     g->slot = xcalloc(g->slots, sizeof(*g->slot));
     for (size_t i = 0; i < n; i++)
-        add_text(g, i);
+        ngram_add_text(g, i);
     return g;
 }
 

@@ -1,4 +1,11 @@
-/* frame.c: frames in and out of a non-blocking socket. */
+/* frame.c: frames in and out of a non-blocking socket, and in files.
+ *
+ * What is at the other end may be hostile or broken: a judge that a candidate has
+ * damaged, another host, a file cut short. So lengths are read before room is made
+ * for them and have a limit, nothing blocks, and there is no resynchronising: after
+ * bytes that are not a frame nobody can know where the next one begins, so the
+ * connection ends. Descriptors are kept until their frame is read; if they were
+ * closed or matched by guessing, a child's socket would go to another job. */
 #include "io/frame.h"
 
 #include "base/fs.h"

@@ -1,7 +1,7 @@
 /* db_schema.c: the tables as numbered steps, and how a file comes to the last.
  *
  * A step that was released never changes: files made by it are out there. What
- * is new goes into a step of its own, and into the tables of rows.c. */
+ * is new goes into a step of its own, and into the tables of row.c. */
 #include "store/db_schema.h"
 
 #include "base/mem.h"

@@ -22,7 +22,7 @@
 #include "base/tick.h"
 #include "io/co.h"
 #include "store/db_schema.h"
-#include "store/rows.h"
+#include "store/row.h"
 
 #include <errno.h>
 #include <fcntl.h>

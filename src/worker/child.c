@@ -1,4 +1,14 @@
-/* child.c: a candidate's process, from the fork to its last output. */
+/* child.c: a candidate's process, from the fork to its last output.
+ *
+ * The deadline is the hard part. By the clock alone, a candidate would fail because
+ * others keep the machine busy; by its processor time alone, one that sleeps would
+ * never end. So a child is given as much longer as it had to wait for a processor,
+ * up to CHILD_SLOWEST times, and one that did next to nothing gets no more: verdicts
+ * do not depend on how many candidates are judged at once.
+ *
+ * It is killed through its keeper, which ends only when every process of the box
+ * has: were the candidate killed directly, what it had forked would still compute
+ * while the next one is timed. */
 #include "worker/child.h"
 
 #include "base/mem.h"

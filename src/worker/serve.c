@@ -1,4 +1,10 @@
-/* serve.c: one connection to the owner of the jobs. */
+/* serve.c: one connection to the owner of the jobs.
+ *
+ * A job belongs to a connection: its id is a lease, which ends with it. A worker
+ * that loses the connection therefore drops all its jobs; others have them by then,
+ * and the owner accepts no answer under an expired lease, so going on would be work
+ * for nothing, and would keep the devices from the jobs that come next. Beats tell
+ * both ends of silence, because a host that is gone sends no end of stream. */
 #include "worker/serve.h"
 
 #include "base/log.h"

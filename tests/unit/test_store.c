@@ -1,7 +1,7 @@
 /* test_store.c: what goes in comes out, in order, once, or the file says why. */
 #include "io/co.h"
 #include "store/db_schema.h"
-#include "store/rows.h"
+#include "store/row.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* test_store_file.c: the database as a file: its schema, and what is refused. */
 #include "store/db_schema.h"
-#include "store/rows.h"
+#include "store/row.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -6,7 +6,7 @@
  * environment. It writes groups of rows, continuing where the file ends, and
  * says "durable N" for each group it is told of. */
 #include "store/db_schema.h"
-#include "store/rows.h"
+#include "store/row.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,9 +1,9 @@
-/* rows.c: the one list of columns a table, for writing and for reading.
+/* row.c: the one list of columns a table, for writing and for reading.
  *
  * A column that is written but not read, or the other way round, would lose data
  * in silence; so both directions, the copy into the queue, and the comparison with
  * a row that is stored already follow from the same list. */
-#include "store/rows.h"
+#include "store/row.h"
 
 #include "base/mem.h"
 #include "store/db_schema.h"

@@ -1,7 +1,7 @@
-/* rows.h: structs to rows and back. One list of columns for each table serves the
+/* row.h: structs to rows and back. One list of columns for each table serves the
  * queue (how much to copy), the writer and the readers. Private to the store. */
-#ifndef STORE_ROWS_H
-#define STORE_ROWS_H
+#ifndef STORE_ROW_H
+#define STORE_ROW_H
 
 #include "store/store.h"
 
