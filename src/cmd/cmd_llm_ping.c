@@ -72,27 +72,23 @@ static void ping_print(const struct ping *p, const struct llm_reply *r)
 
 static void ping_print_json(const struct ping *p, const struct llm_reply *r)
 {
-    json_t *v = json_object(), *u = json_object();
+    json_t *usage = json_pack(
+        "{s:I, s:I, s:I, s:I, s:b}", "input", (json_int_t)r->usage.input,
+        "cached", (json_int_t)r->usage.cached, "output",
+        (json_int_t)r->usage.output, "reasoning",
+        (json_int_t)r->usage.reasoning, "estimated", r->usage.estimated);
 
-    json_object_set_new(v, "provider", json_string(p->m->opts.provider));
-    json_object_set_new(v, "outcome", json_string(llm_outcomes[r->outcome]));
-    json_object_set_new(v, "model", jsn_text(r->model.p, r->model.n));
-    json_object_set_new(v, "text", jsn_text(r->text.p, r->text.n));
-    json_object_set_new(v, "finish", json_string(llm_finishes[r->finish]));
-    json_object_set_new(u, "input", json_integer(r->usage.input));
-    json_object_set_new(u, "cached", json_integer(r->usage.cached));
-    json_object_set_new(u, "output", json_integer(r->usage.output));
-    json_object_set_new(u, "reasoning", json_integer(r->usage.reasoning));
-    json_object_set_new(u, "estimated", json_boolean(r->usage.estimated));
-    json_object_set_new(v, "usage", u);
-    json_object_set_new(v, "usd_micro",
-                        llm_has_price(p->m->llm)
-                            ? json_integer(r->cost.usd_micro)
-                            : json_null());
-    json_object_set_new(v, "requests", json_integer(r->requests));
-    json_object_set_new(v, "wall_ms", json_integer(r->wall_ns / TICK_MS));
-    json_object_set_new(v, "error", jsn_text(r->error, strlen(r->error)));
-    jsn_line(v);
+    jsn_line(json_pack(
+        "{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:i, s:I, s:o}", "provider",
+        p->m->opts.provider, "outcome", llm_outcomes[r->outcome], "model",
+        jsn_text(r->model.p, r->model.n), "text",
+        jsn_text(r->text.p, r->text.n), "finish", llm_finishes[r->finish],
+        "usage", usage, "usd_micro",
+        llm_has_price(p->m->llm) ? json_integer(r->cost.usd_micro)
+                                 : json_null(),
+        "requests", (int)r->requests, "wall_ms",
+        (json_int_t)(r->wall_ns / TICK_MS), "error",
+        jsn_text(r->error, strlen(r->error))));
 }
 
 static void ping_on_done(struct llm_call *c, const struct llm_reply *r,
@@ -138,18 +134,14 @@ static void ping_print_vector(const struct ping *p, const struct send_result *r,
                               enum llm_outcome outcome, int64_t wall_ns)
 {
     const char *error = r->error ? r->error : "", *model = p->m->opts.model;
-    json_t *v = json_object();
 
-    json_object_set_new(v, "provider", json_string(p->m->opts.provider));
-    json_object_set_new(v, "outcome", json_string(llm_outcomes[outcome]));
-    json_object_set_new(v, "model", jsn_text(model, strlen(model)));
-    json_object_set_new(
-        v, "dim",
-        json_integer(outcome == LLM_ANSWERED ? (json_int_t)ping_dim(r) : 0));
-    json_object_set_new(v, "tokens", json_integer(r->usage.input));
-    json_object_set_new(v, "wall_ms", json_integer(wall_ns / TICK_MS));
-    json_object_set_new(v, "error", jsn_text(error, strlen(error)));
-    jsn_line(v);
+    jsn_line(json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "provider",
+                       p->m->opts.provider, "outcome", llm_outcomes[outcome],
+                       "model", jsn_text(model, strlen(model)), "dim",
+                       outcome == LLM_ANSWERED ? (json_int_t)ping_dim(r) : 0,
+                       "tokens", (json_int_t)r->usage.input, "wall_ms",
+                       (json_int_t)(wall_ns / TICK_MS), "error",
+                       jsn_text(error, strlen(error))));
 }
 
 static void ping_on_vector(void *arg, const struct send_result *r)

@@ -9,7 +9,7 @@
 #include "prompt/prompt.h"
 #include "run/run.h"
 #include "run/summary.h"
-#include "web/web_beside.h"
+#include "web/web_server.h"
 
 #include <math.h>
 #include <stdio.h>

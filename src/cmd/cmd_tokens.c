@@ -48,23 +48,16 @@ static void tokens_print_row_json(const struct row *row,
                                   const struct tally *one,
                                   const struct token_ids *ids)
 {
-    json_t *v =
-        json_pack("{s:o}", "file", jsn_text(row->path, strlen(row->path)));
+    json_t *list = ids ? json_array() : NULL;
 
-    if (row->line)
-        json_object_set_new(v, "line", json_integer((json_int_t)row->line));
-    json_object_set_new(v, "bytes", json_integer((json_int_t)one->bytes));
-    json_object_set_new(v, "characters",
-                        json_integer((json_int_t)one->characters));
-    json_object_set_new(v, "tokens", json_integer((json_int_t)one->tokens));
-    if (ids) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < ids->len; i++)
-            json_array_append_new(list, json_integer(ids->id[i]));
-        json_object_set_new(v, "ids", list);
-    }
-    jsn_line(v);
+    for (size_t i = 0; ids && i < ids->len; i++)
+        json_array_append_new(list, json_integer(ids->id[i]));
+    jsn_line(json_pack("{s:o, s:o*, s:I, s:I, s:I, s:o*}", "file",
+                       jsn_text(row->path, strlen(row->path)), "line",
+                       row->line ? json_integer((json_int_t)row->line) : NULL,
+                       "bytes", (json_int_t)one->bytes, "characters",
+                       (json_int_t)one->characters, "tokens",
+                       (json_int_t)one->tokens, "ids", list));
 }
 
 static void tokens_print_row(const struct tokens_values *v,

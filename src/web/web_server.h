@@ -27,4 +27,14 @@ struct web_server *web_server_new(struct loop *l,
 void web_server_end(struct web_server *s);
 void web_server_free(struct web_server *s);
 
+/* A server beside a run, in a thread of its own with a store of its own that only
+ * reads. The two share no state, so that the page can neither stop nor delay the run. */
+struct web_beside;
+
+/* Shows the run in `dir`; takes over the socket. */
+struct web_beside *web_beside_start(const char *dir, struct web_listen *where,
+                                    struct err *e);
+/* Shows how the run ended to whoever looks, then ends. */
+void web_beside_end(struct web_beside *b);
+
 #endif

@@ -4,7 +4,6 @@
 #include "base/tick.h"
 #include "store_fixture.h"
 #include "tap.h"
-#include "web/web_beside.h"
 #include "web/web_server.h"
 
 #include <arpa/inet.h>
