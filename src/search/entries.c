@@ -152,7 +152,7 @@ static bool join_known(struct search *s)
     const struct row_entry *k;
     struct err e = ERR_INIT;
 
-    while (!s->finished && (k = resume_entry(s->resume))) {
+    while (!s->ended && (k = resume_entry(s->resume))) {
         bool shared = resume_is_shared(k);
 
         if (shared ? resume_round(s->resume, k) > (int64_t)s->round.number + 1
@@ -171,7 +171,7 @@ static void join_if_due(struct search *s, size_t task, int64_t version)
 {
     struct task_state *t = &s->task[task];
 
-    if (t->join_at && !t->joined && !s->finished)
+    if (t->join_at && !t->joined && !s->ended)
         entries_join(s, t, version);
 }
 

@@ -21,9 +21,9 @@
 
 static void schedule_finish(struct search *s, enum search_end end)
 {
-    if (s->finished)
+    if (s->ended)
         return;
-    s->finished = true;
+    s->ended = true;
     s->end = end;
     loop_stop(s->part.loop);
 }
@@ -43,7 +43,7 @@ static bool only_waiting(struct search *s)
  * (SEARCH_WAITING). */
 static void schedule_check_end(struct search *s)
 {
-    if (s->finished || (s->at_barrier && !(s->looking && s->stopping)))
+    if (s->ended || (s->at_barrier && !(s->looking && s->stopping)))
         return;
     if (s->stopping >= 2) {
         schedule_finish(s, SEARCH_INTERRUPTED);
@@ -201,7 +201,7 @@ static int cross_barrier(struct search *s)
 
     s->barrier_version = archive_version(s->archive);
     entries_join_at_barrier(s);
-    if (s->finished)
+    if (s->ended)
         return -1;
     if (fill_round(s) && s->looks && !s->eager &&
         !resume_looked(s->resume, (int64_t)s->round.number)) {
@@ -225,7 +225,7 @@ static int work_through(struct search *s)
 {
     struct round *r = &s->round;
 
-    while (!s->finished && !s->stopping) {
+    while (!s->ended && !s->stopping) {
         s->slot_left = (struct co_event){0};
         if (r->next < r->count && r->active < r->at_once)
             slot_start(s, &s->task[r->task[r->next++]]);
@@ -274,7 +274,7 @@ static void schedule_looked(struct search *s, int64_t shared_version,
 /* What is left of the rounds ends after its slots: it would fill them again. */
 static void schedule_cancel(struct search *s)
 {
-    s->finished = true;
+    s->ended = true;
     while (s->slot)
         co_cancel(s->slot->co);
     if (s->rounds)
@@ -363,7 +363,7 @@ bool search_is_eager(const struct search *s)
 void search_news(struct search *s, int64_t shared_version,
                  const struct search_example *x, size_t n)
 {
-    if (s->finished || !s->looks)
+    if (s->ended || !s->looks)
         return;
     if (s->eager)
         entries_add_news(s, shared_version, x, n);
@@ -424,7 +424,7 @@ int search_run(struct search *s, enum search_end *end, struct err *e)
         s->count.skipped += !s->task[i].piece && s->task[i].skipped;
     search_timer(s);
     schedule_start(s);
-    while (!s->finished)
+    while (!s->ended)
         loop_run(s->part.loop);
     *end = s->end;
     if (s->failed.kind != ERR_NONE) {

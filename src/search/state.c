@@ -18,7 +18,7 @@ void state_fail(struct search *s, const struct err *e)
     if (s->failed.kind == ERR_NONE)
         s->failed = *e;
     s->stopping = 2;
-    s->finished = true;
+    s->ended = true;
     loop_stop(s->part.loop);
 }
 

@@ -91,7 +91,7 @@ struct search {
     struct round round;
     size_t open_count; /* attempts */
     int stopping;      /* 1: sends no more requests, 2: ends now */
-    bool finished;
+    bool ended;
     bool no_budget;
     struct llm_cost need; /* no_budget: see struct ledger_answer */
     bool worker_dead;     /* nothing more can be judged */
