@@ -1,5 +1,5 @@
-/* fuzz_check.c: any bytes as a candidate, with a rule over every view. Every
- * view must be text, and every finding have a place in it. */
+/* fuzz_check.c: any bytes as a candidate, with a rule over every form. Every
+ * form must be text, and every finding have a place in it. */
 #include "base/mem.h"
 #include "base/tick.h"
 #include "verify/check.h"
@@ -9,17 +9,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define RULES VIEW_KINDS
+#define RULES FORM_KINDS
 
 static void make_rules(struct rule rule[RULES])
 {
     struct err e = ERR_INIT;
 
     for (int i = 0; i < RULES; i++) {
-        rule[i].id = view_names[i];
+        rule[i].id = form_names[i];
         rule[i].message = "$0 is $1";
         rule[i].kind = RULE_FORBID;
-        rule[i].view = (enum view_kind)i;
+        rule[i].form = (enum form_kind)i;
         rule[i].rx = rx_new("^\\w+ (\\w+)|\\W\\Z|[^\\x00-\\x7f]", &e);
         if (!rule[i].rx)
             BUG("%s", e.text);
