@@ -267,6 +267,7 @@ def attempt(
             yield from judged(job, facts, trace, names, built, p, o, own_weights)
         except Verdict as end:
             if _not_judged(end):  # whether it compiles is known all the same
+                p.compiled = False
                 yield from compiled(job, trace, family, p, builds)
             raise
         if facts.numbers:
