@@ -69,6 +69,13 @@ def test_every_buffer_is_aligned_and_guarded_on_both_sides(laid_out: memory.Layo
         assert start - end >= memory.GUARD
 
 
+def test_how_far_buffers_lie_apart_is_secret_and_the_same_for_one_seed() -> None:
+    found = [tuple(memory.lay_out(a_trace(), INPUTS, STATE, 0, seed).used) for seed in (1, 1, 2, 3)]
+    assert found[0] == found[1] and len(set(found)) == 3
+    apart = {b[0] - a[1] for one in found for a, b in zip(one, one[1:])}
+    assert len(apart) > 5 and min(apart) >= memory.GUARD
+
+
 def test_a_kept_buffer_and_a_constant_have_one_place_in_all_calls(laid_out: memory.Layout) -> None:
     _, first, steady = laid_out.parts
     assert first[2] == steady[0] and first[1] == steady[1]

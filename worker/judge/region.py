@@ -16,6 +16,7 @@ import fcntl
 import math
 import mmap
 import os
+import random
 from dataclasses import dataclass, field
 
 import torch
@@ -24,6 +25,7 @@ from shared.program import ITEM, Place
 
 ALIGN = 256
 GUARD = 256  # bytes at least between two buffers
+GUARDS = 16  # so many of them at most
 FILL = 0xFF  # a NaN in every floating type, -1 in integers
 WORKSPACE = 64 << 20  # bytes of a large one
 PAGE = 4096
@@ -50,9 +52,12 @@ class Layout:
     spare: list[tuple[int, int]] = field(default_factory=list)  # whole pages of large workspaces
 
 
-def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int) -> Layout:
-    """`scratch` is the number of bytes that kernels need besides the trace's buffers."""
-    layout, at = Layout(), _Cursor()
+def lay_out(
+    trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int, seed: int = 0
+) -> Layout:
+    """`scratch` is the number of bytes that kernels need besides the trace's buffers. How far these
+    lie apart is drawn from a secret seed: nobody knows how to get from one to another."""
+    layout, at = Layout(), _Cursor(random.Random(seed))
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
     for b in (b for part in trace.parts() for b in part.buffers if b.kind == "const"):
@@ -76,12 +81,12 @@ def lay_out(trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratc
 
 
 class _Cursor:
-    def __init__(self) -> None:
-        self.at, self.used = ALIGN + GUARD, []
+    def __init__(self, chance: random.Random) -> None:
+        self.at, self.used, self.chance = ALIGN + GUARD, [], chance
 
     def take(self, size: int) -> int:
         start = -(-self.at // ALIGN) * ALIGN
-        self.at = start + size + GUARD
+        self.at = start + size + GUARD * self.chance.randint(1, GUARDS)
         self.used.append((start, start + size))
         return start
 

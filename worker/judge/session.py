@@ -47,7 +47,8 @@ class Session:
 
     def make_region(self, scratch: int, o) -> None:
         held = {n: self.facts.buffers[meant] for n, meant in self.names.items()}
-        layout = memory.lay_out(self.trace, self.facts.inputs, held, scratch)
+        seed = inputs.derive(self.job["seed"], "places")
+        layout = memory.lay_out(self.trace, self.facts.inputs, held, scratch, seed)
         most = self.job["limits"]["memory_bytes"] or o.memory or o.total_memory
         if self.cuda:
             free = int(torch.cuda.mem_get_info(0)[0] * FREE_SHARE)
