@@ -1,7 +1,6 @@
 /* overview.c: how runs went: over time, in numbers, and in a sentence. */
-#include "analyze/overview.h"
-
 #include "analyze/views.h"
+
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/tick.h"
@@ -15,6 +14,15 @@
 #include <string.h>
 
 /* ---- attempts and calls in order of time ---- */
+
+#define CURVE_POINTS 240
+
+/* When each finished attempt ended, in order of time. */
+struct curve {
+    int64_t *end; /* twice the microseconds since 1970, plus 1: it was the
+                     first that solved its task */
+    size_t len;
+};
 
 static int curve_by_time(const void *a, const void *b)
 {
@@ -34,7 +42,7 @@ static int64_t curve_end_of(const struct run_attempt *a)
     return at;
 }
 
-void curve_make(const struct run_view *v, struct curve *out)
+static void curve_make(const struct run_view *v, struct curve *out)
 {
     size_t attempts = 0;
 
@@ -52,12 +60,13 @@ void curve_make(const struct run_view *v, struct curve *out)
     qsort(out->end, out->len, sizeof(*out->end), curve_by_time);
 }
 
-int64_t curve_at(const struct curve *c, size_t i)
+/* Microseconds since 1970. */
+static int64_t curve_at(const struct curve *c, size_t i)
 {
     return c->end[i] >> 1;
 }
 
-void curve_release(struct curve *c)
+static void curve_release(struct curve *c)
 {
     free(c->end);
     *c = (struct curve){0};
@@ -73,8 +82,10 @@ static int64_t curve_last_before(const struct curve *c, int64_t end)
     return at;
 }
 
-int64_t curve_busy_us(const struct curve *c, const struct run_view *v,
-                      int64_t now)
+/* The time in which the run was at work, without the pauses between a stop and the next
+ * resume; `now` ends it while it runs. */
+static int64_t curve_busy_us(const struct curve *c, const struct run_view *v,
+                             int64_t now)
 {
     int64_t busy = 0, begun = 0, end;
 
@@ -138,7 +149,9 @@ static void curve_add_call(struct point *p, size_t points,
     p[lo].tokens += c->input + c->output;
 }
 
-json_t *curve_json(const struct curve *c, const struct run_view *v)
+/* [[attempts, solved, usd_micro, tokens, seconds], …]: at most CURVE_POINTS, the first
+ * and the last among them. Seconds count from the first call. */
+static json_t *curve_json(const struct curve *c, const struct run_view *v)
 {
     json_t *list = json_array();
     int64_t start = c->len ? curve_at(c, 0) : 0;
@@ -211,8 +224,10 @@ static bool headline_all_differ(const char *const *labels, size_t n)
     return true;
 }
 
-void headline_labels(struct run_view *const *runs, size_t n,
-                     const char **labels)
+/* What tells each of several runs apart: its method, else its model, else the name of
+ * its folder. */
+static void headline_labels(struct run_view *const *runs, size_t n,
+                            const char **labels)
 {
     static const char *const facts[] = {"method", "model", "dsl"};
 
@@ -374,8 +389,10 @@ static void headline_put_several(struct run_view *const *runs,
     free(told);
 }
 
-void headline_put(struct run_view *const *runs, const struct summary *m,
-                  const char *const *labels, size_t n, struct buf *out)
+/* What is solved, in which language, by which model, at what cost. With several runs:
+ * which solved how many. `labels` tell runs apart. */
+static void headline_put(struct run_view *const *runs, const struct summary *m,
+                         const char *const *labels, size_t n, struct buf *out)
 {
     if (n == 1)
         headline_put_one(runs[0], m, out);

@@ -170,7 +170,8 @@ size_t table_rows(const struct table *t)
     return t->columns ? t->cells / t->columns : 0;
 }
 
-const struct cell *table_cell(const struct table *t, size_t row, size_t column)
+static const struct cell *table_cell(const struct table *t, size_t row,
+                                     size_t column)
 {
     return &t->cell[row * t->columns + column];
 }

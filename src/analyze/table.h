@@ -65,7 +65,6 @@ void table_figure(struct table *t, const char *fmt, ...)
 enum { TABLE_FROM = 16 };
 void table_from(struct table *t, const char *columns, const json_t *rows);
 size_t table_rows(const struct table *t);
-const struct cell *table_cell(const struct table *t, size_t row, size_t column);
 void table_note(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The data cannot carry the table, and why; drops its rows. Returns 0. */

@@ -96,14 +96,16 @@ json_t *views_cut(json_t *v)
     return v;
 }
 
-json_t *views_real(double x)
+/* NaN is null. */
+static json_t *views_real(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-json_t *views_each(struct run_view *const *runs, size_t n,
-                   json_t *(*make)(struct run_view *v, struct err *e),
-                   struct err *e)
+/* {KEY: …, …} for each run, in a list: {"runs": [...]}. `make` returns NULL with an error. */
+static json_t *views_each(struct run_view *const *runs, size_t n,
+                          json_t *(*make)(struct run_view *v, struct err *e),
+                          struct err *e)
 {
     json_t *list = json_array();
 

@@ -65,12 +65,10 @@ const char *views_family(const char *ops);
 json_t *views_text(const char *s);
 /* The same for every string in a value; takes and returns the reference. */
 json_t *views_cut(json_t *v);
-/* NaN is null. */
-json_t *views_real(double x);
-/* {KEY: …, …} for each run, in a list: {"runs": [...]}. `make` returns NULL
- * with an error. */
-json_t *views_each(struct run_view *const *runs, size_t n,
-                   json_t *(*make)(struct run_view *v, struct err *e),
-                   struct err *e);
+
+/* "1,234,567"; "$0.0123", or "$12.34"; "28 s", "3 min", "2 h 5 min" */
+void headline_number(int64_t n, struct buf *out);
+void headline_usd(int64_t usd_micro, struct buf *out);
+void headline_time(double seconds, struct buf *out);
 
 #endif

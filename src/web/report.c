@@ -1,7 +1,6 @@
 /* report.c: the page with all its data inside; and runs as Markdown. */
 #include "web/report.h"
 
-#include "analyze/overview.h"
 #include "analyze/table.h"
 #include "analyze/views.h"
 #include "base/mem.h"

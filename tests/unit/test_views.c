@@ -1,6 +1,5 @@
 /* test_views.c: what the page shows, from a run made by hand with known
  * answers. */
-#include "analyze/overview.h"
 #include "analyze/views.h"
 #include "base/fs.h"
 #include "base/mem.h"
