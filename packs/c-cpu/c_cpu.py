@@ -30,13 +30,10 @@ _FLAGS = (
     "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion "
     "-Werror=incompatible-pointer-types -Werror=return-type"
 )
-# What is not defined anywhere shows at once, and the assembler's input can be looked at.
-_OUTPUT_FLAGS = "-shared -save-temps -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm"
 
 TOOLCHAIN = native.Toolchain(
     compiler=("cc",),
     flags=tuple(_FLAGS.split()),
-    output_flags=tuple(_OUTPUT_FLAGS.split()),
     timeout_s=50,
 )
 

@@ -31,7 +31,6 @@ TOOLCHAIN = native.Toolchain(
         "-std=c11 -O3 -fPIC -fwrapv -ffp-contract=on -fno-math-errno -fno-trapping-math "
         "-fno-strict-aliasing -w -Werror=implicit-function-declaration".split()
     ),
-    output_flags=tuple("-shared -save-temps -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm".split()),
     timeout_s=50,
     source_name="program.c",
 )

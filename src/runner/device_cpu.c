@@ -6,7 +6,11 @@
  * to its own memory, to libc's, to the stack, ends with the process. The runner
  * stays as trusted as the judge, so its clock and its answers count, and nothing
  * of the call still runs when it answers. Loaded here instead, one candidate's
- * constructor could change the clock, the moves, or the next candidate. */
+ * constructor could change the clock, the moves, or the next candidate.
+ *
+ * C can look at addresses, so they are the same in every call and in a delivered
+ * file (worker/judge/ported_parts.py): a heap and a stack (worker/shared/native.py
+ * has the functions that use them), and the region behind them. */
 #include "runner/device.h"
 
 #include "base/mem.h"
@@ -337,6 +341,11 @@ static int apart_run(const struct apart *what, struct answer *a)
 
 /* ---- the device ---- */
 
+#define ROOM        ((char *)0x280000000000)
+#define ROOM_BYTES  ((size_t)16 << 30)
+#define GAP         ((size_t)64 << 10)
+#define STACK_BYTES ((size_t)8 << 20)
+
 struct device {
     char *region;
     uint64_t bytes;
@@ -352,6 +361,19 @@ static struct device *cpu_open(struct answer *a)
     return xcalloc(1, sizeof(struct device));
 }
 
+/* At this address, or not at all. */
+static void *map_at(void *at, size_t bytes, int flags, int fd)
+{
+    void *p = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                   flags | MAP_FIXED_NOREPLACE, fd, 0);
+
+    if (p == at || p == MAP_FAILED)
+        return p;
+    munmap(p, bytes); // by a system that does not know the flag
+    errno = EEXIST;
+    return MAP_FAILED;
+}
+
 static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 {
     struct stat st;
@@ -363,7 +385,7 @@ static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
         return answer_fail(a, BAD_REQUEST, 0,
                            "the region has %lld bytes, not %llu",
                            (long long)st.st_size, (unsigned long long)bytes);
-    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    p = map_at(ROOM + ROOM_BYTES, bytes, MAP_SHARED, fd);
     if (p == MAP_FAILED)
         return answer_sys(a, NO_DEVICE, "mapping the region");
     d->region = p;
@@ -447,11 +469,32 @@ static void map_pages(struct device *d)
     }
 }
 
+/* The pages are zeros until the call touches them. Where its address space is
+ * limited, the heap is smaller than what the library believes; large pages would
+ * be cleared on the clock, for calls that need a few bytes. */
+static int map_room(struct answer *a)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *stack = ROOM + ROOM_BYTES - GAP - STACK_BYTES;
+    size_t heap = (size_t)(stack - GAP - ROOM);
+
+    if (map_at(stack, STACK_BYTES, flags, -1) == MAP_FAILED)
+        return answer_sys(a, NO_DEVICE, "mapping a stack");
+    while (map_at(ROOM, heap, flags, -1) == MAP_FAILED) {
+        heap = (heap - heap / 8) & ~(GAP - 1);
+        if (errno != ENOMEM || heap < STACK_BYTES)
+            return answer_sys(a, NO_DEVICE, "mapping a heap");
+    }
+    madvise(ROOM, heap, MADV_NOHUGEPAGE);
+    madvise(stack, STACK_BYTES, MADV_NOHUGEPAGE);
+    return 0;
+}
+
 static int load_apart(void *arg, struct answer *a)
 {
     const struct apart_call *c = arg;
 
-    if (open_libraries(c->device, a) < 0)
+    if (open_libraries(c->device, a) < 0 || map_room(a) < 0)
         return -1;
     if (c->timed)
         map_pages(c->device);

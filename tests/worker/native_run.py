@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker")]
 
 from judge import launches, traces  # noqa: E402
-from shared import program  # noqa: E402
+from shared import native, program  # noqa: E402
 
 
 class Recorder:
@@ -107,6 +107,16 @@ class Runner(Recorder):
             built = launches.Built.parse(self.compile(asked), trace, NATIVE)
             _built[key] = built, [load_library(module.data) for module in built.modules]
         return _built[key]
+
+
+def map_room() -> None:
+    """The heap and the stack of calls, for as long as the process lives."""
+    mmap = ctypes.CDLL(None).mmap
+    mmap.restype, mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
+    assert mmap(native.ROOM, native.REGION - native.ROOM, 3, 0x104022, -1, 0) == native.ROOM
+
+
+map_room()
 
 
 def load_library(data: bytes) -> ctypes.CDLL:

@@ -39,7 +39,7 @@ LAUNCH = {
     "args": {"p0": VIEW, "p1": None, "p2": -3, "p3": 255, "p4": 1.5, "p5": {"float": "-inf"},
              "p6": True},
 }  # fmt: skip
-TOOLCHAIN = native_shared.Toolchain(("cc",), ("-O1", "-fPIC"), ("-shared", "-save-temps", "-lm"), 60)
+TOOLCHAIN = native_shared.Toolchain(("cc",), ("-O1", "-fPIC"), 60)
 TEXT = """
 #include <math.h>
 #include <stdlib.h>
@@ -550,6 +550,23 @@ def test_a_library_that_keeps_or_runs_anything_is_refused(change: Callable[[byte
         shared_object.check(change(library()))
     with pytest.raises((traces.BadTrace, Verdict)):
         launches.Built.parse(answer([], change(library())), native(), NATIVE)
+
+
+@pytest.mark.parametrize("change", [
+    {"text": 1}, {"text": None}, {"source": 1}, {"source": '#include "kernel.c"'}, {"source": "int x = __COUNTER__;"},
+    {"options": None}, {"options": ["cc", "-I /tmp"]}, {"options": ["cc", "-fplugin=/tmp/x.so"]},
+    {"options": ["cc\n"]}, {"options": ["cc"] * 2000},
+])  # fmt: skip
+def test_a_lane_that_says_something_else_of_its_work_is_refused(change: dict) -> None:
+    trace = native()
+    said = native_lane.libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
+    head, _, data = said.partition(b"\n")
+    told = json.loads(head)
+    [(source, options)] = launches.Built.parse(said, trace, NATIVE).sources.values()
+    assert "malloc(4)" in source and options[:3] == ("cc", "-O1", "-fPIC")
+    told["modules"][0] |= change
+    with pytest.raises(traces.BadTrace):
+        launches.Built.parse(json.dumps(told).encode() + b"\n" + data, trace, NATIVE)
 
 
 def relocation_at(data: bytes) -> int:

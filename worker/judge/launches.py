@@ -15,7 +15,8 @@ as in the trace, but for a tensor it is told TENSOR: its number among the launch
 `Family.told` gives. `groups` are the configurations of each launch, of which one must compile. The
 answer is a line of JSON, with the binaries behind each other after it:
 
-  {"modules": [{"kind": "cubin" | "library", "bytes": n}],
+  {"modules": [{"kind": "cubin", "bytes": n} |
+               {"kind": "library", "bytes": n, "text": t, "source": text, "options": [word, …]}],
    "functions": [{"module": m, "name": symbol}],
    "launches": [{"nodes": [NODE, …]} | {"error": text}]}, or {"malformed": text} of the trace
   NODE  = {"function": f, "grid": [x, y, z], "block": […], "cluster": […], "shared": bytes,
@@ -25,6 +26,8 @@ answer is a line of JSON, with the binaries behind each other after it:
           ["n", size, bits] | ["w", bytes] (an address in the launch's scratch memory) |
           ["m", tensor, bytes, dtype, shape, strides, box, swizzle, fill] (a tensor map) |
           ["s", hex, [[offset, "p" or "m"], …]] (bytes, and what is put into them)
+
+Of a library of C, `source` was compiled in place of the text, with these options, the compiler first.
 """
 
 import json
@@ -37,7 +40,7 @@ from judge import cubin, feedback, shared_object, triton_trace
 from judge.judging import Verdict
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, number, text, three
 from judge.traces import view, whole
-from shared import native, program
+from shared import native, plain_c, program
 from shared.kernel_language import is_plain
 from shared.program import BLOCK, GRID, ITEM, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
 
@@ -49,6 +52,7 @@ BINARIES = 4096
 BUILT_BYTES = 64 << 20  # of all binaries of a trace together
 SCRATCH_BYTES = 4 << 30
 _REACH = 1 << 42  # bytes from a tensor's first element
+_OPTION = re.compile(r"[\w.,=+-]+", re.ASCII)
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 _CLUSTER = (16, 16, 16)
 CANNOT = "A kernel cannot be launched: "  # what a lane's errors begin with that are not its own words
@@ -303,11 +307,13 @@ class Node:
 @dataclass(frozen=True)
 class Built:
     """A lane's answer, checked. `launches` maps the key of a request to nodes; configurations of an
-    autotuner that failed are missing."""
+    autotuner that failed are missing. `sources` has of each text that became a library what was
+    compiled in its place, and how."""
 
     modules: tuple[program.Module, ...]
     functions: tuple[program.Function, ...]
     launches: dict[str, tuple[Node, ...]]
+    sources: dict[int, tuple[str, tuple[str, ...]]]
 
     @staticmethod
     def parse(data: bytes, trace: Trace, family: Family) -> "Built":
@@ -319,6 +325,8 @@ class Built:
                 raise BadTrace(feedback.clean(text(told["malformed"], 1000, "what is malformed")))
             functions = tuple(map(_read_function, listed(told["functions"], BINARIES, "functions")))
             modules = _read_modules(told["modules"], binaries, family)
+            libraries = [one for one in told["modules"] if "source" in one]
+            sources = dict(_read_source(one, len(trace.texts)) for one in libraries)
             if any(f.module >= len(modules) for f in functions):
                 raise BadTrace("a function without a module")
             takes = [cubin.parameters(m.data) if m.kind == "cubin" else None for m in modules]
@@ -336,7 +344,7 @@ class Built:
         except cubin.BadCubin as problem:
             said = f"the compiled kernels cannot be used: {problem}; keep what lasts in a tensor"
             raise Refused("cubin", said) from None
-        return Built(modules, functions, made)
+        return Built(modules, functions, made, sources)
 
     def chosen(self, launch: Launch, config: int, call: Call, family: Family) -> tuple[int, tuple[Node, ...]]:
         """The configuration that runs where this one is asked for, and its nodes: if it is missing
@@ -379,6 +387,19 @@ def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Mo
     if at != len(data):
         raise BadTrace("modules of another size")
     return tuple(found)
+
+
+def _read_source(told: dict, texts: int) -> tuple[int, tuple[str, tuple[str, ...]]]:
+    """The lane checked the source before it compiled it. What is delivered is checked here."""
+    source = text(told["source"], BUILT_BYTES, "a compiled text")
+    options = [text(word, 100, "an option") for word in listed(told["options"], ARGUMENTS, "options")]
+    try:
+        plain_c.check(source)
+    except plain_c.NotPlain as problem:
+        raise BadTrace(f"the compiled text: {problem}") from None
+    if not all(map(_OPTION.fullmatch, options)):
+        raise BadTrace("an option of the compiler")
+    return whole(told["text"], 0, texts - 1, "a text"), (source, tuple(options))
 
 
 def _check_library(data: bytes) -> None:

@@ -16,8 +16,9 @@ import math
 import re
 import symtable
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
-from judge import canonical, ported_parts, taskfile
+from judge import canonical, ported_parts, region, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language, native
 from shared.program import ITEM
@@ -25,7 +26,7 @@ from shared.structure import contiguous
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 HELPER = re.compile(r"^\s*from\s+([a-z_]{1,30})\s+import\s+build\b", re.M)
-GENERATED = re.compile(r"_.*|(in|b|s)\d+|self|device")  # names of a forward that is written here
+GENERATED = re.compile(r"_.*|(in|b|s)\d+r?|self|device|room")  # names of a forward that is written here
 CONSTANT_BYTES = 1 << 16  # of constants that are written into the text
 LINES = 4000  # of what is added to the task's text
 TASKS = "the task's"  # what the task's file means by a name
@@ -41,12 +42,13 @@ class CannotPort(Exception):
 
 
 def write(
-    job: dict, facts, trace: Trace, names: dict[str, str], choose: Callable[[Launch, Call], dict], where: str
-) -> tuple["Writer | None", str | None]:
+    job: dict, facts, trace: Trace, names: dict[str, str], built: object,
+    choose: Callable[[Launch, Call], dict], where: str,
+) -> tuple["Writer | None", str | None]:  # fmt: skip
     """Who has written the text, or why it cannot be written. `choose` gives a launch in the
     configuration that is delivered; `where` says what it was judged on."""
     try:
-        writer = Writer(job, facts, trace, names, choose, where)
+        writer = Writer(job, facts, trace, names, built, choose, where)
         writer.text = writer.whole()
         return writer, None
     except (CannotPort, kernel_language.Denied, SyntaxError, RecursionError) as problem:
@@ -73,11 +75,22 @@ class Writer:
     text: str
 
     def __init__(
-        self, job: dict, facts, trace: Trace, names: dict[str, str],
+        self, job: dict, facts, trace: Trace, names: dict[str, str], built: object,
         choose: Callable[[Launch, Call], dict], where: str,
     ) -> None:  # fmt: skip
         self.job, self.facts, self.trace, self.names = job, facts, trace, names
         self.choose, self.where = choose, where
+        helper = HELPER.search(job["candidate"])
+        self.helper = helper and helper[1]
+        self.is_c = self.helper == "c_cpu" and job["family"] == "native"
+        self.sources = trace.texts  # as they are delivered
+        self.places: list[list[int]] = [[], []]  # of C's buffers in its room
+        if self.is_c:
+            made = [built.sources.get(i, (text, ())) for i, text in enumerate(trace.texts)]
+            self.sources, self.options = [source for source, _ in made], max(options for _, options in made)
+            held = {name: facts.buffers[meant] for name, meant in names.items()}
+            self.places = region.lay_out(trace, facts.inputs, held, 0).parts
+        self.copied: dict[tuple, tuple[str, str, bool]] = {}  # inputs and state: whether it is changed there
         self.head: list[str] = []  # the imports
         self.meant = BUILTINS | _taken(job["task"]["source"])  # names of the file, by what says what each is
         self.import_line("torch", "import torch")
@@ -100,9 +113,17 @@ class Writer:
             raise CannotPort(IR)
         call = self.trace.calls[0]
         arguments = self.arguments()
+        checks, self.body = self.body, []
         kept = self.part(self.trace.setup, {}, "s")
         self.part(call, kept, "b")
+        self.body += [f"room.take({copy}, {own})" for own, copy, changes in self.copied.values() if changes]
         self.body.append(f"return {self.output(call.output, call)}")
+        if self.is_c:
+            ends = [at + b.bytes for places, part in zip(self.places, self.trace.parts()[:2])
+                    for at, b in zip(places, part.buffers)]  # fmt: skip
+            size = max(ends, default=0) + region.GUARD
+            self.body = [f"with _Room({size}) as room:", *(f"    {line}" for line in self.body)]
+        self.body = checks + self.body
         made = [*self.head, "", *ported_parts.ARGUMENTS.splitlines(), *self.blocks, "", "",
                 "class ModelNew(Model):", "    @torch.no_grad()",
                 f"    def forward(self, {', '.join(arguments)}):"]  # fmt: skip
@@ -146,7 +167,9 @@ class Writer:
         if not self.inputs:
             self.body.append(f"device = torch.device({self.job['device']!r})")
         for i, (name, shape, dtype, strides) in enumerate(self.inputs):
-            made = self.checked(name, name, shape, strides, dtype, device="device" if i else "None")
+            first = "torch.device('cpu')" if self.is_c else "None"
+            more = ", changed=True" if self.facts.inputs[i].changes else ""
+            made = self.checked(name, name, shape, strides, dtype, ("device" if i else first) + more)
             self.body += [f"in{i} = {made}"] + (["device = in0.device"] if i == 0 else [])
         return names
 
@@ -164,6 +187,7 @@ class Writer:
 
     def part(self, call: Call, kept: dict[int, str], prefix: str) -> dict[int, str]:
         """Writes the lines of a part. Returns the names of the buffers that later parts use."""
+        self.at = self.places[prefix == "b"]
         self.buffers = [self.buffer(i, b, call, kept, prefix) for i, b in enumerate(call.buffers)]
         self.held = call.buffers
         for node in call.nodes:
@@ -172,20 +196,36 @@ class Writer:
 
     def buffer(self, i: int, b: Buffer, call: Call, kept: dict[int, str], prefix: str) -> str:
         name = f"{prefix}{i}"
+        if (b.kind, b.key) in self.copied:
+            return self.copied[b.kind, b.key][1]
         if b.kind == "input":
-            return f"in{b.key}"
+            return self.copy(f"in{b.key}", i, b, self.facts.inputs[b.key].changes)
         if b.kind == "kept":
             if b.key not in kept:
                 raise CannotPort("the first call uses what an earlier one kept")
             return kept[b.key]
         if b.kind == "state":
-            made = self.state(self.names[b.key])
-        elif b.kind == "const":
-            made = f"{self.constant(b)}.to(device, copy=True)"
+            self.body.append(f"{name} = {self.state(self.names[b.key])}")
+            return self.copy(name, i, b, self.facts.buffers[self.names[b.key]].changes)
+        if b.kind == "const":
+            made = self.put(i, f"{self.constant(b)}.to(device, copy=True)")
+        elif self.is_c:
+            made = f"room.new({self.at[i]}, {b.bytes // ITEM[b.dtype]}, torch.{b.dtype})"
         else:
             made = f"torch.empty({b.bytes // ITEM[b.dtype]}, dtype=torch.{b.dtype}, device=device)"
         self.body.append(f"{name} = {made}")
         return name
+
+    def copy(self, name: str, i: int, b: Buffer, changes: bool) -> str:
+        """An input or state where C finds it."""
+        if not self.is_c:
+            return name
+        self.copied[b.kind, b.key] = name, f"{name}r", changes
+        self.body.append(f"{name}r = {self.put(i, name)}")
+        return f"{name}r"
+
+    def put(self, i: int, made: str) -> str:
+        return f"room.put({self.at[i]}, {made})" if self.is_c else made
 
     def state(self, name: str) -> str:
         """A parameter or buffer; buffers may be changed."""
@@ -214,8 +254,8 @@ class Writer:
             self.blocks += ["", f"{self.constants[key]} = {made}"]
         return self.constants[key]
 
-    def view(self, v: View) -> str:
-        base, held = self.buffers[v.buffer], self.held[v.buffer]
+    def view(self, v: View, base: str = "") -> str:
+        base, held = base or self.buffers[v.buffer], self.held[v.buffer]
         flips = [i for i, s in enumerate(v.strides) if s < 0 and v.shape[i] > 1]
         offset = v.offset + sum((v.shape[i] - 1) * v.strides[i] for i in flips)
         strides = tuple(abs(s) for s in v.strides)
@@ -251,7 +291,8 @@ class Writer:
         to, held = self.view(node.to), self.held[node.to.buffer]
         if node.source is not None and min(node.source.strides, default=0) < 0 and held.kind == "new":
             if node.to.count() * ITEM[held.dtype] == held.bytes and node.to.strides == contiguous(node.to.shape):
-                return f"{self.buffers[node.to.buffer]} = {self.view(node.source)}.view(-1)"
+                made = self.put(node.to.buffer, f"{self.view(node.source)}.view(-1)")
+                return f"{self.buffers[node.to.buffer]} = {made}"
         if node.source is not None:
             return f"{to}.copy_({self.view(node.source)})"
         return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({number(node.value)})"
@@ -382,7 +423,8 @@ class Writer:
             return text, told["bind"]
 
         try:
-            judged = canonical.Form(self.trace, self.names, self.choose, self.function)
+            judged = replace(self.trace, texts=self.sources)
+            judged = canonical.Form(judged, self.names, self.choose, self.function)
             form = functools.partial(canonical.Form, again, own, lambda node, _: node.told, function)
             first, *found = judged.of(self.trace.calls[0]), *(form().of(call) for call in again.calls)
         except (CannotPort, kernel_language.Denied) as problem:
@@ -423,25 +465,27 @@ class Writer:
     def source(self, index: int) -> str:
         """The library built from a text, once, when the file is loaded."""
         if index not in self.texts:
-            helper = HELPER.search(self.job["candidate"])
-            if helper is None:
+            if not self.helper:
                 raise CannotPort("the file does not import build")
             build, calls = "build", ""
-            if helper[1] == "c_cpu" and self.job["family"] == "native":
+            if self.is_c:
                 build = "_built"
-                self.claim(build, "defined here")
+                for name in (build, "_Room", "_recording"):
+                    self.claim(name, "defined here")
                 asked = native.called([n.told for call in self.trace.calls for n in call.launches()])
                 stubs = native.stubs([*asked[index].items()])
                 calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(stubs))
-                self.needs.append("a C compiler called cc")
-                self.blocks += ported_parts.C_LIBRARY.splitlines() if not self.texts else []
+                calls += f", {' '.join(self.options)!r}"
+                if not self.texts:
+                    self.needs.append("Linux and a C compiler called cc")
+                    self.blocks += ported_parts.C_LIBRARY.splitlines()
             else:
-                self.needs.append(f"a module {helper[1]} whose build(source) gives functions to call "
+                self.needs.append(f"a module {self.helper} whose build(source) gives functions to call "
                                   "(the pack's own only records)")  # fmt: skip
-                self.import_line("build", f"from {helper[1]} import build")
+                self.import_line("build", f"from {self.helper} import build")
             self.texts[index] = name = f"library_{index}"
             self.claim(name, "defined here")
-            self.blocks += ["", f"{name} = {build}({_quoted(self.trace.texts[index])}{calls})"]
+            self.blocks += ["", f"{name} = {build}({_quoted(self.sources[index])}{calls})"]
         return self.texts[index]
 
     # ---- the output ----
@@ -449,7 +493,11 @@ class Writer:
     def output(self, told: dict, call: Call) -> str:
         ((kind, held),) = told.items()
         if kind == "tensor":
-            return self.view(view(held, call.buffers))
+            v = view(held, call.buffers)
+            b = call.buffers[v.buffer]
+            if (b.kind, b.key) in self.copied:
+                return self.view(v, self.copied[b.kind, b.key][0])
+            return f"room.take({self.view(v)})" if self.is_c else self.view(v)
         if kind == "list":
             return "[" + ", ".join(self.output(part, call) for part in held) + "]"
         if kind == "tuple":

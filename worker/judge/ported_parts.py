@@ -1,6 +1,8 @@
 """Text that exported files contain (ported.py): how arguments are checked, and what stands in for
 a pack's helper where this program is not installed."""
 
+from shared import native
+
 ARGUMENTS = '''
 def _as_judged(name, t, shape, strides, dtype, device, changed=False):
     """The tensor as the kernels were judged with: an error for another shape, dtype or device, and
@@ -27,29 +29,27 @@ def _same(name, value, judged):
 '''
 
 C_LIBRARY = '''
-def _built(source, calls):
+try:
+    from c_cpu import recording as _recording
+except ImportError:
+    _recording = False
+
+
+def _built(source, calls, options):
     """The functions of C source; `calls` has one for each that takes its arguments as words. Name,
     options and environment are the judge's, so that the same text is the same program."""
-    try:
-        from c_cpu import build, recording
-    except ImportError:
-        recording = False
-    if recording:
+    if _recording:
+        from c_cpu import build
+
         return build(source)
     import ctypes, os, pathlib, struct, subprocess, tempfile
 
-    flags = "-std=c11 -D_DEFAULT_SOURCE -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math " \\
-            "-fno-strict-aliasing -Wall -Wno-unused-function -Wno-unknown-pragmas -Werror=return-type " \\
-            "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion " \\
-            "-Werror=incompatible-pointer-types kernel.c -o kernel.so -shared -save-temps " \\
-            "-Wl,-z,defs -Wl,-z,now -Wl,--as-needed -lm -nostartfiles -Wl,-z,relro -Wl,-z,now " \\
-            "-Wl,--hash-style=sysv -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc " \\
-            "-Wl,--wrap=aligned_alloc -Wl,--wrap=free"
     with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "kernel.c").write_bytes((source + calls).encode())
-        os.utime(f"{folder}/kernel.c", (0, 0))
+        kernel = pathlib.Path(folder, "kernel.c")
+        kernel.write_bytes((source + calls).encode())
+        os.utime(kernel, (0, 0))
         env = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0", "TZ": "UTC"}
-        done = subprocess.run(["cc", *flags.split()], cwd=folder, env=env, capture_output=True)
+        done = subprocess.run(options.split(), cwd=folder, env=env, capture_output=True)
         if done.returncode:
             raise RuntimeError("cc: " + done.stderr.decode(errors="replace"))
         made = ctypes.CDLL(f"{folder}/kernel.so")
@@ -62,7 +62,70 @@ def _built(source, calls):
         def word(self, a):
             if isinstance(a, float):
                 (a,) = struct.unpack("<q", struct.pack("<d", a))
-            return a.data_ptr() if isinstance(a, torch.Tensor) else int(a or 0) & (1 << 64) - 1
+            if isinstance(a, torch.Tensor):
+                return a.untyped_storage().data_ptr() + a.storage_offset() * a.element_size()
+            return int(a or 0) & (1 << 64) - 1
 
     return Library()
-'''
+
+
+class _Room:
+    """Memory for one call of forward as it was when the kernels were judged: the same addresses, an
+    empty heap and stack, the same bytes where nothing has been written. One thread at a time."""
+
+    at, region, last, gap, stack = NUMBERS
+
+    def __init__(self, size):
+        import ctypes, time
+
+        self.ctypes, self.libc, self.size = ctypes, ctypes.CDLL(None, use_errno=True), size
+        self.libc.mmap.restype = ctypes.c_void_p
+        self.libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
+        self.libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self.libc.mprotect.argtypes = [*self.libc.munmap.argtypes, ctypes.c_int]
+        while not _recording and not self.mapped():
+            time.sleep(0.001)  # another call has it
+
+    def mapped(self):
+        size = self.region - self.at + self.size
+        flags = 0x104022  # private, anonymous, nothing reserved, here and nowhere else
+        found = self.libc.mmap(self.at, size, 3, flags, -1, 0)
+        if found == self.at:
+            for gap in (self.last, self.last - self.stack - self.gap):
+                self.libc.mprotect(gap, self.gap, 0)
+            return True
+        if found != self.ctypes.c_void_p(-1).value:
+            self.libc.munmap(found, size)
+        elif self.ctypes.get_errno() != 17:
+            raise MemoryError(f"{size} bytes at the address {self.at:#x}")
+        return False
+
+    def __enter__(self):
+        if not _recording:
+            self.memory(0, self.size, torch.uint8).fill_(255)
+        return self
+
+    def __exit__(self, *_):
+        if not _recording:
+            self.libc.munmap(self.at, self.region - self.at + self.size)
+
+    def memory(self, at, size, dtype):
+        """None of it has an address, too."""
+        held = (self.ctypes.c_char * max(size, 16)).from_address(self.region + at)
+        return torch.frombuffer(held, dtype=dtype)[: size // dtype.itemsize]
+
+    def new(self, at, count, dtype):
+        return torch.empty(count, dtype=dtype) if _recording else self.memory(at, count * dtype.itemsize, dtype)
+
+    def put(self, at, t):
+        if _recording:
+            return t
+        last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+        held = self.memory(at, (last + 1) * t.element_size() if t.numel() else 0, t.dtype)
+        return held.as_strided(t.shape, t.stride()).copy_(t)
+
+    def take(self, t, to=None):
+        if _recording:
+            return t
+        return t.clone() if to is None else to.copy_(t)
+'''.replace("NUMBERS", f"{native.ROOM:#x}, {native.REGION:#x}, {native.STACK:#x}, {1 << 16}, {8 << 20}")

@@ -3,7 +3,8 @@
 In the judge's trials that is so whatever it does, because each call has a process of its own
 (src/runner/apart.h). But who uses the delivered file calls the library again and again in one
 process. So it has no memory of its own that can be written once it is loaded, none of its code runs
-before a call, and of libc it has only functions that keep nothing from one call to the next.
+before a call, and of libc it has only functions that keep nothing from one call to the next. Where
+these lie in memory differs from process to process, so it calls them and does not ask.
 
 What is read is what a loader reads: the program headers and the dynamic section. The bytes are
 hostile."""
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _MACHINES = {62: {1, 6, 7, 8}, 183: {257, 1025, 1026, 1027}}  # and what their relocations may be
+_CALLS = {7, 1026}  # those of them that are used for calls alone
 _LOADED, _DYNAMIC, _THREAD, _STACK, _READ_ONLY = 1, 2, 7, 0x6474E551, 0x6474E552  # program headers
 _EXECUTE, _WRITE = 1, 2
 _PAGE = 4096
@@ -22,7 +24,7 @@ _RELOCATIONS = (7, 8), (23, 2)  # and their sizes
 _FLAGS, _TEXT_RELOCATIONS = 30, 4
 # Tables, versions and flags of an ordinary library: no code that runs when it is loaded, no folders
 # to search, no other hash that names could be looked up in.
-_TAGS = {*range(1, 12), 14, 20, 23, 24, 30, 35, 36, 37}
+_TAGS = {*range(1, 12), 14, 16, 20, 23, 24, 30, 35, 36, 37}
 _TAGS |= {0x6FFFFFF0, 0x6FFFFFF9, 0x6FFFFFFA, *range(0x6FFFFFFB, 0x70000000)}
 _TAGS |= {0x70000001, 0x70000003, 0x70000005}  # of aarch64
 _PLAIN = {0, 1, 2, 3}  # symbol types: none, object, function, section
@@ -35,7 +37,7 @@ _MATHS = (
     "remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn"
 ).split()
 _OTHERS = (
-    "memcpy memmove memset memcmp memchr strlen strcmp strncmp strcpy strncpy strchr calloc free qsort "
+    "memcpy memmove memset memcmp memchr strlen strcmp strncmp strcpy strncpy strchr qsort "
     "bsearch abs labs llabs div ldiv lldiv abort "
     "__memcpy_chk __memmove_chk __memset_chk __stack_chk_fail __finite __finitef __isnan __isnanf "
     "__isinf __isinff __fpclassify __fpclassifyf __signbit __signbitf"
@@ -89,7 +91,7 @@ def check(data: bytes) -> None:
         raise NotPure(f"The source calls {_listed(unknown)}, which a kernel may not: only functions of "
                       "math.h, memcpy and its relatives, malloc and its relatives, and qsort are "
                       "there. One thread, no files, no clock, no random numbers.")  # fmt: skip
-    _check_relocations(data, machine, segments, tags, len(symbols))
+    _check_relocations(data, machine, segments, tags, symbols)
 
 
 def _check_loading(data: bytes, segments: list[_Segment], tags: dict[int, list[int]]) -> None:
@@ -228,8 +230,9 @@ def _own_symbols(data: bytes) -> list[_Symbol]:
 
 
 def _check_relocations(
-    data: bytes, machine: int, segments: list[_Segment], tags: dict[int, list[int]], symbols: int
-) -> None:
+    data: bytes, machine: int, segments: list[_Segment], tags: dict[int, list[int]],
+    symbols: list[_Symbol],
+) -> None:  # fmt: skip
     """Each fills in an address, in memory that is read-only afterwards; none calls a function."""
     for where, length in _RELOCATIONS:
         if where not in tags:
@@ -237,7 +240,11 @@ def _check_relocations(
         at = _place(segments, tags[where][0])
         for i in range(tags.get(length, [0])[0] // 24):
             target, info, _ = _take("<QQq", data, at + 24 * i)
-            if info & 0xFFFFFFFF not in _MACHINES[machine] or info >> 32 >= max(symbols, 1):
+            if info & 0xFFFFFFFF not in _MACHINES[machine] or info >> 32 >= max(len(symbols), 1):
                 raise BadLibrary("it has a relocation of a kind that libraries have no use for")
+            if info >> 32 and info & 0xFFFFFFFF not in _CALLS and not symbols[info >> 32].section:
+                raise NotPure(f"The source takes the address of {_listed([symbols[info >> 32].name])}, "
+                              "which is another in every process: call it, or take the address of a "
+                              "function of your own that calls it.")  # fmt: skip
             if not any(s.kind == _LOADED and s.flags & _WRITE and target in s for s in segments):
                 raise BadLibrary("a relocation changes what cannot be written")

@@ -319,7 +319,7 @@ def exported(
             return launch.told
         return launch.at(built.chosen(launch, config, call, FAMILIES[job["family"]])[0])
 
-    made, why = ported.write(job, facts, trace, names, choose, judged_on(job, p))
+    made, why = ported.write(job, facts, trace, names, built, choose, judged_on(job, p))
     if made is None:
         return None, why
     other = job | {"pool": f"{job.get('pool') or job['seed']}, another construction"}

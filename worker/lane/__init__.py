@@ -18,11 +18,11 @@ class Answer:
         self.launches: list[dict] = []
         self.binaries: list[bytes] = []
 
-    def module(self, kind: str, data: bytes, symbols: Iterable[str]) -> int:
-        """Adds a binary; the number of its first function."""
+    def module(self, kind: str, data: bytes, symbols: Iterable[str], **more: object) -> int:
+        """Adds a binary; the number of its first function. `more` is told of it."""
         first = len(self.functions)
         self.functions += [{"module": len(self.modules), "name": symbol} for symbol in symbols]
-        self.modules.append({"kind": kind, "bytes": len(data)})
+        self.modules.append({"kind": kind, "bytes": len(data)} | more)
         self.binaries.append(data)
         return first
 

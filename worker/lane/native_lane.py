@@ -10,9 +10,12 @@ bits of a double. The compiler knows the parameters' types and converts or compl
 A cubin gets static assertions in their place, which hold the recorded types of its
 kernels against the real ones.
 
+A library is not compiled from the text itself but from what a preprocessor leaves of it
+(shared/plain_c.py). The answer has that text, and the options: who delivers the library
+delivers them.
+
 What is refused, because it would bring finished code in: files outside the folders of
-headers, whether by an include or by the assembler. What a library may be made of, the
-judge checks (judge/shared_object.py).
+headers. What a library may be made of, the judge checks (judge/shared_object.py).
 """
 from __future__ import annotations
 
@@ -25,15 +28,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from lane import NULL, Answer, Malformed, answered, bits, node, value
-from shared import kernel_assembly, native
+from shared import kernel_assembly, native, plain_c
 from shared.native import BuildError, Toolchain, ToolchainError
 
 CODES = frozenset("P?bBhHiIqQfd")  # of a parameter: an address, or as in Python's struct
 _HEADERS = "headers.d"
-# GNU as reads other files with the first two; the others could spell such a word. A
-# compiler writes none of them.
-_FILE_DIRECTIVES = re.compile(r"\.(?:incbin|include|macro|irpc?|altmacro)\b", re.IGNORECASE)
-
+_RAW_BYTES = 64 << 20  # of a preprocessor's output, headers included
 _SIGNATURE_HELPERS = """
 #include <type_traits>
 template <class A> constexpr char monkeys_code()
@@ -63,12 +63,16 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 
 def libraries(request: dict, toolchain: Toolchain) -> bytes:
     """A shared object for each text that is called."""
+    library = replace(toolchain, output_flags=tuple(native.LIBRARY_FLAGS.split()))
+    options = native.options(library, ["-o", "kernel.so", *library.output_flags])
 
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
         for text, functions in native.called(request["launches"]).items():
-            data = _library(request["texts"][text], [*functions.items()], toolchain)
-            first = made.module("library", data, (f"monkeys_call_{name}" for name in functions))
+            source = _plain(request["texts"][text], [*functions], toolchain)
+            data = _library(source, [*functions.items()], library)
+            symbols = (f"monkeys_call_{name}" for name in functions)
+            first = made.module("library", data, symbols, text=text, source=source, options=options)
             numbers |= {(text, name): first + i for i, name in enumerate(functions)}
         made.launches = [
             {"nodes": [{"function": numbers[told["text"], told["function"]],
@@ -93,13 +97,33 @@ def word(arg: object) -> int:
     return int.from_bytes(struct.pack("<d", held), "little")
 
 
-def _library(source: str, launches: list, toolchain: Toolchain) -> bytes:
+def _plain(source: str, names: list[str], toolchain: Toolchain) -> str:
+    """The text that is compiled."""
+    raw = _preprocessed(plain_c.prepared(source), toolchain)
+    text = plain_c.flat(source, raw, toolchain.source_name)
+    try:
+        plain_c.check(text)
+        plain_c.check(" ".join(names))
+    except plain_c.NotPlain as problem:
+        raise BuildError(f"{toolchain.source_name}: {problem}") from None
+    return text
+
+
+def _preprocessed(source: str, toolchain: Toolchain) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        work, flags = Path(folder), (*toolchain.output_flags, *native.LIBRARY_FLAGS.split())
-        toolchain = replace(toolchain, output_flags=flags)
-        compile_text(work, source, "calls", native.stubs(launches), toolchain, "kernel.so")
-        _check_assembler(work)
-        return (work / "kernel.so").read_bytes()
+        toolchain = replace(toolchain, output_flags=("-E", "-dI"))
+        compile_text(Path(folder), source, "calls", [], toolchain, "raw.i")
+        raw = Path(folder, "raw.i")
+        if raw.stat().st_size > _RAW_BYTES:
+            raise BuildError(f"{toolchain.source_name}: with its macros expanded it is too long")
+        return raw.read_bytes().decode(errors="replace")
+
+
+def _library(text: str, launches: list, toolchain: Toolchain) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        stubs = native.stubs(launches)
+        compile_text(Path(folder), text, "calls", stubs, toolchain, "kernel.so")
+        return Path(folder, "kernel.so").read_bytes()
 
 
 def cubins(request: dict, toolchain: Toolchain) -> bytes:
@@ -251,22 +275,13 @@ def _check_headers(work: Path, toolchain: Toolchain) -> None:
             )
 
 
-def _check_assembler(work: Path) -> None:
-    written = list(work.glob("*.s"))
-    if not written:
-        raise ToolchainError("the compiler left no assembler text to look at")
-    for path in written:
-        if match := _FILE_DIRECTIVES.search(path.read_text(errors="replace")):
-            raise BuildError(
-                f"the assembler directive {match.group()} is not allowed; a kernel brings no "
-                "other files along"
-            )
 
 
 def identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
     facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
-    own = [Path(module).read_bytes() for module in (__file__, native.__file__, kernel_assembly.__file__)]
+    modules = (__file__, native.__file__, plain_c.__file__, kernel_assembly.__file__)
+    own = [Path(module).read_bytes() for module in modules]
     return digest("\0".join(facts).encode() + b"".join(own))
 
 

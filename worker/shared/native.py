@@ -23,78 +23,155 @@ from shared.processes import used_s
 MAX_SOURCE_BYTES = 1 << 20
 SLOWEST = 8  # times as long as it may compute, where others keep the processors busy
 
+# Where a call of a library finds its heap and its stack, and behind them the region (src/runner/cpu.c):
+# the same in a delivered file, so that no address tells one from the other.
+ROOM = 0x280000000000
+STACK = ROOM + (16 << 30) - (1 << 16)  # its upper end
+REGION = ROOM + (16 << 30)
+# Of a word the bits of a double.
 REAL = """
-static double monkeys_real(unsigned long long monkeys_word)
+static double monkeys_real(unsigned long long word)
 {
-    double monkeys_value;
+    double value;
 
-    __builtin_memcpy(&monkeys_value, &monkeys_word, sizeof(monkeys_value));
-    return monkeys_value;
+    __builtin_memcpy(&value, &word, sizeof(value));
+    return value;
 }
 """
-# Memory of the heap arrives as zeros, not as what an earlier call has left there: of libc's functions
-# only calloc and free are used. Each block knows where it begins, and its size.
-HEAP = """
-static void *monkeys_block(unsigned long monkeys_to, unsigned long monkeys_size)
-{
-    extern void *__real_calloc(unsigned long, unsigned long);
-    unsigned long monkeys_room = monkeys_size + monkeys_to + 16;
-    char *monkeys_base = monkeys_room > monkeys_size ? __real_calloc(1, monkeys_room) : 0;
-    char *monkeys_at = monkeys_base + 15 + monkeys_to;
+# A call has a stack of its own, and the rounding that C begins with.
+APART = f"""
+static void monkeys_apart(void (*body)(const unsigned long long *),
+                          const unsigned long long *words)
+{{
+#ifdef __x86_64__
+    unsigned int were, plain = 0x1f80;
+    unsigned short had, usual = 0x37f;
 
-    if (!monkeys_base)
+    __asm__ volatile("stmxcsr %0\\n\\tfnstcw %1" : "=m"(were), "=m"(had));
+    __asm__ volatile("ldmxcsr %0\\n\\tfldcw %1" : : "m"(plain), "m"(usual));
+    __asm__ volatile("movq %%rsp, %%rbx\\n\\tmovq %2, %%rsp\\n\\tcall *%1\\n\\tmovq %%rbx, %%rsp"
+                     : "+D"(words)
+                     : "r"(body), "r"({STACK:#x}ul)
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
+                       "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+                       "xmm13", "xmm14", "xmm15", "cc", "memory");
+    __asm__ volatile("ldmxcsr %0\\n\\tfldcw %1" : : "m"(were), "m"(had));
+#else
+    register const unsigned long long *first __asm__("x0") = words;
+    unsigned long were;
+
+    __asm__ volatile("mrs %0, fpcr\\n\\tmsr fpcr, xzr" : "=r"(were));
+    __asm__ volatile("mov x19, sp\\n\\tmov sp, %2\\n\\tblr %1\\n\\tmov sp, x19"
+                     : "+r"(first)
+                     : "r"(body), "r"({STACK:#x}ul)
+                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
+                       "x14", "x15", "x16", "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5",
+                       "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17",
+                       "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29",
+                       "v30", "v31", "cc", "memory");
+    __asm__ volatile("msr fpcr, %0" : : "r"(were));
+#endif
+}}
+"""
+# An allocator that behaves the same wherever it is: it has its state and its blocks in the room, whose
+# memory is zeros when a call of forward begins. A freed block waits for the next of its order.
+HEAP = f"""
+struct monkeys_head {{
+    char *base;
+    unsigned long order, size, live;
+}};
+struct monkeys_heap {{
+    char *end, *freed[63];
+}};
+static void *monkeys_block(unsigned long to, unsigned long size)
+{{
+    struct monkeys_heap *heap = (struct monkeys_heap *){ROOM:#x}ul;
+    unsigned long order = 7;
+    struct monkeys_head *head;
+    char *base, *at;
+    int again;
+
+    to = to > 64 ? to : 64;
+    if (size >> 40 || to >> 40)
         return 0;
-    monkeys_at -= (unsigned long)monkeys_at % monkeys_to;
-    ((void **)monkeys_at)[-1] = monkeys_base;
-    ((unsigned long *)monkeys_at)[-2] = monkeys_size;
-    return monkeys_at;
-}
+    while (1ul << order < size + to + sizeof(*head))
+        order++;
+    base = heap->freed[order];
+    again = base != 0;
+    if (again) {{
+        heap->freed[order] = *(char **)base;
+    }} else {{
+        base = heap->end;
+        if (!base)
+            base = (char *)(heap + 1);
+        if (1ul << order > {STACK - (16 << 20):#x}ul - (unsigned long)base)
+            return 0;
+        heap->end = base + (1ul << order);
+    }}
+    at = base + sizeof(*head) + to - 1;
+    at -= (unsigned long)at % to;
+    head = (struct monkeys_head *)at - 1;
+    if (again)
+        __builtin_memset(at, 0, size);
+    *head = (struct monkeys_head){{base, order, size, 0x6d6f6e6b657973}};
+    return at;
+}}
 #define MONKEYS_OWN __attribute__((visibility("hidden")))
-MONKEYS_OWN void *__wrap_malloc(unsigned long monkeys_size)
-{
-    return monkeys_block(16, monkeys_size);
-}
-MONKEYS_OWN void *__wrap_calloc(unsigned long monkeys_count, unsigned long monkeys_size)
-{
-    unsigned long monkeys_all;
+MONKEYS_OWN void *__wrap_malloc(unsigned long size)
+{{
+    return monkeys_block(0, size);
+}}
+MONKEYS_OWN void *__wrap_calloc(unsigned long count, unsigned long size)
+{{
+    unsigned long all;
 
-    if (__builtin_mul_overflow(monkeys_count, monkeys_size, &monkeys_all))
+    if (__builtin_mul_overflow(count, size, &all))
         return 0;
-    return monkeys_block(16, monkeys_all);
-}
-MONKEYS_OWN void *__wrap_aligned_alloc(unsigned long monkeys_to, unsigned long monkeys_size)
-{
-    return monkeys_block(monkeys_to > 16 ? monkeys_to : 16, monkeys_size);
-}
-MONKEYS_OWN void __wrap_free(void *monkeys_at)
-{
-    extern void __real_free(void *);
+    return monkeys_block(0, all);
+}}
+MONKEYS_OWN void *__wrap_aligned_alloc(unsigned long to, unsigned long size)
+{{
+    return monkeys_block(to, size);
+}}
+MONKEYS_OWN void __wrap_free(void *at)
+{{
+    struct monkeys_heap *heap = (struct monkeys_heap *){ROOM:#x}ul;
+    struct monkeys_head *head = (struct monkeys_head *)at - 1;
+    char **base;
 
-    if (monkeys_at)
-        __real_free(((void **)monkeys_at)[-1]);
-}
-MONKEYS_OWN void *__wrap_realloc(void *monkeys_at, unsigned long monkeys_size)
-{
-    void *monkeys_new = monkeys_block(16, monkeys_size);
-    unsigned long monkeys_had = monkeys_at ? ((unsigned long *)monkeys_at)[-2] : 0;
+    if (!at)
+        return;
+    if (head->live != 0x6d6f6e6b657973)
+        __builtin_abort();
+    head->live = 0;
+    base = (char **)head->base;
+    *base = heap->freed[head->order];
+    heap->freed[head->order] = (char *)base;
+}}
+MONKEYS_OWN void *__wrap_realloc(void *at, unsigned long size)
+{{
+    void *new = monkeys_block(0, size);
+    unsigned long had = at ? ((struct monkeys_head *)at - 1)->size : 0;
 
-    if (monkeys_new && monkeys_had)
-        __builtin_memcpy(monkeys_new, monkeys_at, monkeys_had < monkeys_size ? monkeys_had : monkeys_size);
-    if (monkeys_new)
-        __wrap_free(monkeys_at);
-    return monkeys_new;
-}
+    if (new && had)
+        __builtin_memcpy(new, at, had < size ? had : size);
+    if (new)
+        __wrap_free(at);
+    return new;
+}}
 """
-# No start files: what they bring runs when a library is loaded, and keeps memory.
+# No start files: what they bring runs when a library is loaded, and keeps memory. Its own functions
+# are its own, whatever a process has under their names.
 LIBRARY_FLAGS = (
-    "-nostartfiles -Wl,-z,relro -Wl,-z,now -Wl,--hash-style=sysv -Wl,--wrap=malloc -Wl,--wrap=calloc "
-    "-Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free"
+    "-shared -nostartfiles -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-Bsymbolic -Wl,--hash-style=sysv "
+    "-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free "
+    "-Wl,--as-needed -lm"
 )
 WORDS = {
-    "p": "(void *)monkeys_words[{}]",
-    "i": "(long long)monkeys_words[{}]",
-    "b": "monkeys_words[{}] != 0",
-    "d": "monkeys_real(monkeys_words[{}])",
+    "p": "(void *)words[{}]",
+    "i": "(long long)words[{}]",
+    "b": "words[{}] != 0",
+    "d": "monkeys_real(words[{}])",
 }
 
 
@@ -114,8 +191,8 @@ class Toolchain:
 
     compiler: tuple[str, ...]
     flags: tuple[str, ...]
-    output_flags: tuple[str, ...]
     timeout_s: float
+    output_flags: tuple[str, ...] = ()
     syntax_flags: tuple[str, ...] = ("-fsyntax-only",)
     preprocess_flags: tuple[str, ...] = ()
     source_name: str = "kernel.c"
@@ -140,11 +217,13 @@ def check_text(source: object) -> str:
 
 def stubs(launches: list) -> list[str]:
     """What is compiled behind a text to call its functions with words."""
-    made = [HEAP, REAL]
+    made = [HEAP, REAL, APART]
     for name, kinds in launches:
         words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
-        made.append(f"void monkeys_call_{name}(const unsigned long long *monkeys_words)\n"
-                    f"{{\n    (void)monkeys_words;\n    (void){name}({words});\n}}\n")  # fmt: skip
+        made.append(f"static void monkeys_body_{name}(const unsigned long long *words)\n"
+                    f"{{\n    (void)words;\n    (void){name}({words});\n}}\n"
+                    f"void monkeys_call_{name}(const unsigned long long *words)\n"
+                    f"{{\n    monkeys_apart(monkeys_body_{name}, words);\n}}\n")  # fmt: skip
     return made
 
 
@@ -215,8 +294,7 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     (work / "tmp").mkdir(exist_ok=True)  # nvcc empties its own
     (work / toolchain.source_name).write_bytes(source.encode())
     os.utime(work / toolchain.source_name, (0, 0))  # __TIMESTAMP__ tells it
-    argv = [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
-    status, text = run(argv, work, toolchain.timeout_s)
+    status, text = run(options(toolchain, extra), work, toolchain.timeout_s)
     if status == -signal.SIGKILL:
         # By the system, which is short of memory, or by a person: it says nothing about the
         # source. This process goes the same way, and the worker knows what to do then.
@@ -224,6 +302,10 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     if status != 0:
         raise BuildError(_clean(text, toolchain, work) or f"the compiler exited with {status}")
     return text
+
+
+def options(toolchain: Toolchain, extra: list[str]) -> list[str]:
+    return [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
 
 
 def run(

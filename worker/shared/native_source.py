@@ -28,7 +28,7 @@ def _token_pattern(number: str, op: str) -> re.Pattern[str]:
 # C++ has 1'000'000, and A<::B> where C has a bracket.
 C_TOKEN = _token_pattern(r"[\w.]", "%:|<:")
 CXX_TOKEN = _token_pattern(r"[\w.]|'(?=\w)", "%:|<%|%>|:>|<:(?!:[^:>])")
-LINE_MARKER = re.compile(r'^#\s+\d+\s+"((?:\\.|[^"\\])*)"')
+LINE_MARKER = re.compile(r'^#\s+(\d+)\s+"((?:\\.|[^"\\])*)"')
 ATTRIBUTE_WORDS = frozenset(["__attribute__", "__attribute"])
 
 
@@ -127,7 +127,7 @@ def own_text(preprocessed: str, file_name: str) -> str:
     lines = []
     for line in preprocessed.split("\n"):
         if match := LINE_MARKER.match(line):
-            own = match.group(1) == file_name
+            own = match.group(2) == file_name
         elif own:
             lines.append(line)
     return "\n".join(lines)
