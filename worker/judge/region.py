@@ -55,9 +55,9 @@ class Layout:
 def lay_out(
     trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int, seed: int = 0
 ) -> Layout:
-    """`scratch` is the number of bytes that kernels need besides the trace's buffers. How far these
-    lie apart is drawn from a secret seed: nobody knows how to get from one to another."""
-    layout, at = Layout(), _Cursor(random.Random(seed))
+    """`scratch` is the number of bytes that kernels need besides the trace's buffers. With a secret
+    seed, nobody knows how far these lie apart, and how to get from one to another."""
+    layout, at = Layout(), _Cursor(random.Random(seed) if seed else None)
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
     for b in (b for part in trace.parts() for b in part.buffers if b.kind == "const"):
@@ -81,12 +81,12 @@ def lay_out(
 
 
 class _Cursor:
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random | None) -> None:
         self.at, self.used, self.chance = ALIGN + GUARD, [], chance
 
     def take(self, size: int) -> int:
         start = -(-self.at // ALIGN) * ALIGN
-        self.at = start + size + GUARD * self.chance.randint(1, GUARDS)
+        self.at = start + size + GUARD * (self.chance.randint(1, GUARDS) if self.chance else 1)
         self.used.append((start, start + size))
         return start
 
