@@ -119,7 +119,7 @@ def test_there_is_no_assembler_in_any_spelling(code: str) -> None:
     "x[0] = (long)__builtin_extract_return_addr(x);", "x[0] = __builtin_FILE()[0];", "x[0] = __builtin_LINE();",
     "extern long _GLOBAL_OFFSET_TABLE_[]; x[0] = _GLOBAL_OFFSET_TABLE_[3];",
     "extern void *monkeys_block(unsigned long, unsigned long); monkeys_block(0, 1);",
-    "extern void *__real_malloc(unsigned long); __real_malloc(1);", "static __thread int t; x[0] = t++;",
+    "extern void *__real_malloc(unsigned long); __real_malloc(1);",
     "__builtin_longjmp(0, 1);", "__builtin_apply(0, 0, 0);", "x[0] = __builtin_ia32_rdpmc(0);",
     "__builtin_ia32_pause();", "x[0] = __builtin_readcyclecounter();",
 ])  # fmt: skip

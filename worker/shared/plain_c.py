@@ -79,7 +79,7 @@ _ATTRIBUTES = frozenset(
 )
 _COMPILERS = re.compile(
     r"""__(?: (?:attribute|restrict|inline|const|volatile|signed|typeof|alignof|complex|real|imag|func|FUNCTION
-        |PRETTY_FUNCTION|extension)(?:__)? | auto_type | label__
+        |PRETTY_FUNCTION|extension)(?:__)? | auto_type | label__ | thread
       | u?int128(?:_t)? | float(?:80|128) | fp16 | bf16 | (?:sync|atomic)_\w+
       | v\d+[a-z]{2,4} | m(?:64|128|256|512)(?:[id]|bh|h)?(?:_u)? | mmask\d+ | aarch64_v\w+
       | [a-z]\d* | (?:ret|rev|reint|s|p)\d*_\d+ )""",
