@@ -25,6 +25,7 @@ def probe() -> str:
         built = adapter.compile(translation.translated(request, adapter.translate))
     except Exception as error:
         return f"checks: no scroll can be built: {first_line(error)}"
+    native.map_room()
     given = run(built.partition(b"\n")[2])
     if given != [2.0, 3.0]:
         return f"compile: a scroll ran and gave {given} instead of [2.0, 3.0]"

@@ -109,14 +109,7 @@ class Runner(Recorder):
         return _built[key]
 
 
-def map_room() -> None:
-    """The heap and the stack of calls, for as long as the process lives."""
-    mmap = ctypes.CDLL(None).mmap
-    mmap.restype, mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
-    assert mmap(native.ROOM, native.REGION - native.ROOM, 3, 0x104022, -1, 0) == native.ROOM
-
-
-map_room()
+native.map_room()
 
 
 def load_library(data: bytes) -> ctypes.CDLL:

@@ -7,6 +7,7 @@ hosted_lane.py).
 """
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
@@ -173,6 +174,14 @@ WORDS = {
     "b": "words[{}] != 0",
     "d": "monkeys_real(words[{}])",
 }
+
+
+def map_room() -> None:
+    """The heap and the stack of calls, for who makes them in this process and for as long as it lives."""
+    mmap = ctypes.CDLL(None).mmap
+    mmap.restype, mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
+    if mmap(ROOM, REGION - ROOM, 3, 0x104022, -1, 0) != ROOM:  # private, anonymous, here alone
+        raise ToolchainError(f"there is no memory at {ROOM:#x}")
 
 
 class BuildError(Exception):
