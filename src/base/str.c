@@ -21,6 +21,18 @@ bool str_same(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+bool str_in(struct str word, const char *list)
+{
+    while (*list) {
+        size_t n = strcspn(list, " ");
+
+        if (n == word.n && memcmp(list, word.p, n) == 0)
+            return true;
+        list += n + (list[n] == ' ');
+    }
+    return false;
+}
+
 bool str_starts(struct str s, const char *prefix)
 {
     size_t n = strlen(prefix);

@@ -20,6 +20,8 @@ struct str {
 struct str str_of(const char *s);
 bool str_eq(struct str a, const char *b);
 bool str_same(struct str a, struct str b);
+/* Whether `word` is one of `list`, whose words stand apart by single blanks. */
+bool str_in(struct str word, const char *list);
 bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
 struct str str_trim(struct str s); /* without white space at either end */

@@ -30,14 +30,6 @@ static bool operators_is_name(const struct py_token *k)
     return k->kind == PY_NAME;
 }
 
-static bool is_one_of(const struct py_token *k, const char *const *words)
-{
-    for (; *words; words++)
-        if (py_is(k, *words))
-            return true;
-    return false;
-}
-
 static void found(struct reading *r, const char *name, size_t at)
 {
     r->found = xgrow(r->found, &r->cap, r->len, sizeof(*r->found));
@@ -209,16 +201,14 @@ static const char *symbol_name(const struct symbol *s, size_t count,
 /* Whether a value can end at this token. */
 static bool ends_operand(const struct py_token *k)
 {
-    static const char *const words[] = {
-        "and",   "assert", "await", "elif", "else",   "for", "from",
-        "if",    "import", "in",    "is",   "lambda", "not", "or",
-        "raise", "return", "while", "with", "yield",  NULL};
-    static const char *const closing[] = {")", "]", "}", NULL};
+    static const char words[] =
+        "and assert await elif else for from if import in is lambda not or "
+        "raise return while with yield";
 
     if (k->kind == PY_NAME)
-        return !is_one_of(k, words);
+        return !str_in(k->text, words);
     return k->kind == PY_NUMBER || k->kind == PY_STRING || k->kind == PY_FEND ||
-           (k->kind == PY_OP && is_one_of(k, closing));
+           (k->kind == PY_OP && str_in(k->text, ") ] }"));
 }
 
 /* The last token of the operand that begins at i: what it calls is computed
@@ -287,8 +277,7 @@ static bool is_aside(const struct py_token *k)
 
 static void start_statement(struct place_in *p, const struct py_token *k)
 {
-    static const char *const control[] = {
-        "assert", "class", "def", "elif", "for", "if", "raise", "while", NULL};
+    static const char control[] = "assert class def elif for if raise while";
 
     if (p->depth == 0)
         p->aside = is_aside(k);
@@ -298,7 +287,7 @@ static void start_statement(struct place_in *p, const struct py_token *k)
         p->function = p->depth;
         p->init = py_is(k + 1, "__init__");
     }
-    p->control = is_one_of(k, control);
+    p->control = k->kind == PY_NAME && str_in(k->text, control);
 }
 
 static void read_operator(struct reading *r, struct place_in *p, size_t i)

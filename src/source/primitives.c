@@ -9,14 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool primitives_is_listed(const char *const *list, struct str word)
-{
-    for (; *list; list++)
-        if (str_eq(word, *list))
-            return true;
-    return false;
-}
-
 static void primitives_add(struct map *set, const char *name)
 {
     map_set(set, str_of(name), set);
@@ -25,12 +17,10 @@ static void primitives_add(struct map *set, const char *name)
 /* ---- Python ---- */
 
 /* Modules whose names say nothing about a kernel language. */
-static const char *const plain_modules[] = {
-    "torch",    "math",        "typing",      "functools",  "os",
-    "sys",      "dataclasses", "numpy",       "itertools",  "enum",
-    "re",       "time",        "collections", "hashlib",    "warnings",
-    "operator", "ctypes",      "textwrap",    "contextlib", "abc",
-    "copy",     "struct",      "json",        "__future__", NULL};
+static const char plain_modules[] =
+    "torch math typing functools os sys dataclasses numpy itertools "
+    "enum re time collections hashlib warnings operator ctypes "
+    "textwrap contextlib abc copy struct json __future__";
 
 static struct str first_part(const char *dotted)
 {
@@ -60,7 +50,7 @@ static void put_alias(struct map *aliases, struct str local, const char *full,
     struct alias *x = arena_alloc(a, sizeof(*x));
 
     *x = (struct alias){full, module};
-    if (!primitives_is_listed(plain_modules, first_part(full)))
+    if (!str_in(first_part(full), plain_modules))
         map_set(aliases, local, x);
 }
 
@@ -151,53 +141,12 @@ static void read_name(const struct py_token *tok, size_t i,
 
 /* ---- programs within strings ---- */
 
-static const char *const control_words[] = {"if",
-                                            "for",
-                                            "while",
-                                            "switch",
-                                            "return",
-                                            "sizeof",
-                                            "catch",
-                                            "else",
-                                            "case",
-                                            "throw",
-                                            "defined",
-                                            "do",
-                                            "and",
-                                            "or",
-                                            "not",
-                                            "in",
-                                            "decltype",
-                                            "alignof",
-                                            "new",
-                                            "goto",
-                                            "template",
-                                            "struct",
-                                            "class",
-                                            "typename",
-                                            "asm",
-                                            "static_assert",
-                                            "alignas",
-                                            "constexpr",
-                                            "volatile",
-                                            "float",
-                                            "int",
-                                            "double",
-                                            "bool",
-                                            "char",
-                                            "long",
-                                            "unsigned",
-                                            "reinterpret_cast",
-                                            "static_cast",
-                                            "const_cast",
-                                            "ModelNew",
-                                            "Model",
-                                            "forward",
-                                            "super",
-                                            "range",
-                                            "len",
-                                            "__init__",
-                                            NULL};
+static const char control_words[] =
+    "if for while switch return sizeof catch else case throw defined "
+    "do and or not in decltype alignof new goto template struct class "
+    "typename asm static_assert alignas constexpr volatile float int "
+    "double bool char long unsigned reinterpret_cast static_cast "
+    "const_cast ModelNew Model forward super range len __init__";
 
 static bool is_op(const struct cxx_tokens *t, size_t i, const char *op)
 {
@@ -250,7 +199,7 @@ static bool is_definition(const struct cxx_tokens *t, size_t i, size_t open)
 {
     size_t end = primitives_behind(t, open, "(", ")");
     bool word = i > 0 && t->tok[i - 1].kind == CXX_NAME &&
-                !primitives_is_listed(control_words, t->tok[i - 1].text),
+                !str_in(t->tok[i - 1].text, control_words),
          typed = false, body = is_op(t, end, "{");
 
     for (size_t k = open + 1; k + 1 < end; k++)
@@ -260,10 +209,9 @@ static bool is_definition(const struct cxx_tokens *t, size_t i, size_t open)
 
 static bool is_type_definition(const struct cxx_tokens *t, size_t i)
 {
-    static const char *const words[] = {"struct",    "class",    "using",
-                                        "namespace", "typename", NULL};
+    static const char words[] = "struct class using namespace typename";
 
-    return i > 0 && primitives_is_listed(words, t->tok[i - 1].text);
+    return i > 0 && str_in(t->tok[i - 1].text, words);
 }
 
 /* Where the arguments of a call of the name at i begin, or 0; *named: the name
@@ -311,8 +259,7 @@ static void primitives_read_program(struct str text, struct map *set,
                                            is_op(&t, i - 1, "->"));
             size_t open;
 
-            if (k->kind != CXX_NAME || method ||
-                primitives_is_listed(control_words, k->text))
+            if (k->kind != CXX_NAME || method || str_in(k->text, control_words))
                 continue;
             open = call_at(&t, i, &named);
             if (pass == 0 && (is_type_definition(&t, i) ||

@@ -246,14 +246,9 @@ struct marking {
 
 static bool has_suite(const struct py_token *k)
 {
-    static const char *const words[] = {"if",    "elif", "else",   "for",
-                                        "while", "try",  "except", "finally",
-                                        "with",  "def",  "class",  "async"};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (py_is(k, words[i]))
-            return true;
-    return false;
+    return k->kind == PY_NAME &&
+           str_in(k->text, "if elif else for while try except finally with def "
+                           "class async");
 }
 
 /* The end of a statement at i that consists only of strings, including its
