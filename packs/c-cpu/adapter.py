@@ -29,7 +29,7 @@ def version() -> str:
 
 
 def identity() -> str:
-    return native_lane.identity(c_cpu.TOOLCHAIN)
+    return native_lane.native_identity(c_cpu.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -51,4 +51,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return native_lane.libraries(request, c_cpu.TOOLCHAIN)
+    return native_lane.compile_libraries(request, c_cpu.TOOLCHAIN)

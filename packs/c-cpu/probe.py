@@ -22,7 +22,7 @@ def probe() -> str:
         from shared import native
 
         request = native.calls(SOURCE, [("probe_kernel", "ppi")])
-        built = native_lane.libraries(request, c_cpu.TOOLCHAIN)
+        built = native_lane.compile_libraries(request, c_cpu.TOOLCHAIN)
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
     given = run(built.partition(b"\n")[2])

@@ -39,7 +39,7 @@ def version() -> str:
 
 def identity() -> str:
     """The target is in every request."""
-    return native_lane.identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
+    return native_lane.native_identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
 
 
 def folders() -> list[str]:
@@ -61,4 +61,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 def compile(request: dict) -> bytes:
     target = request.get("target") or native_cuda.DEFAULT_TARGET
-    return native_lane.cubins(request, cuda_build.toolchain(target))
+    return native_lane.compile_cubins(request, cuda_build.toolchain(target))

@@ -24,7 +24,7 @@ def probe() -> str:
 
         target = native_cuda.target()
         request = native.launches(SOURCE, [("twice_kernel", "PPi")])
-        built = native_lane.cubins(request, cuda_build.toolchain(target))
+        built = native_lane.compile_cubins(request, cuda_build.toolchain(target))
         compiler = native_cuda.version(native_cuda.nvcc())
         name = native_cuda.gpu_name()
     except Exception as error:

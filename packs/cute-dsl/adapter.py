@@ -81,4 +81,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return cute_lane.compile(request)
+    return cute_lane.compile_cute(request)

@@ -49,4 +49,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return triton_lane.compile(request)
+    return triton_lane.compile_triton(request)

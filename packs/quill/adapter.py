@@ -37,7 +37,7 @@ def version() -> str:
 
 def identity() -> str:
     """The files of this folder count by themselves."""
-    return native_lane.identity(quill.TOOLCHAIN)
+    return native_lane.native_identity(quill.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -69,4 +69,4 @@ def translate(program: str) -> Translated:
 
 def compile(request: dict) -> bytes:
     """The texts of the request are C."""
-    return native_lane.libraries(request, quill.TOOLCHAIN)
+    return native_lane.compile_libraries(request, quill.TOOLCHAIN)

@@ -52,7 +52,7 @@ def version() -> str:
 
 
 def identity() -> str:
-    return f"{hosted_lane.identity(tk_build.toolchain())} {tk_build.headers_digest()}"
+    return f"{hosted_lane.hosted_identity(tk_build.toolchain())} {tk_build.headers_digest()}"
 
 
 def folders() -> list[str]:
@@ -74,4 +74,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 def compile(request: dict) -> bytes:
     """For the architecture that the headers are for, whatever the request's target is."""
-    return hosted_lane.launches(request, tk_build.toolchain())
+    return hosted_lane.expand_launches(request, tk_build.toolchain())

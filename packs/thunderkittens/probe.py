@@ -43,7 +43,7 @@ def probe() -> str:
         asked = request["launches"][0]["args"]
         asked[0]["t"][-1] = asked[1]["t"][-1] = 16 * 64 * 2  # bytes
         asked[2:] = [64, None]
-        built = hosted_lane.launches(request, tk_build.toolchain())
+        built = hosted_lane.expand_launches(request, tk_build.toolchain())
         tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:

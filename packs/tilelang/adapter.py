@@ -82,4 +82,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return tilelang_lane.compile(request)
+    return tilelang_lane.compile_tilelang(request)

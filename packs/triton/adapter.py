@@ -62,7 +62,7 @@ def install(current: Callable[[], Recorder | None]) -> None:
 def compile(request: dict) -> bytes:
     from lane import triton_lane
 
-    return triton_lane.compile(request)
+    return triton_lane.compile_triton(request)
 
 
 def interpreter(message: dict, region: mmap.mmap) -> Runner:

@@ -263,7 +263,7 @@ class Check:
         self.region.fill()
         x = torch.randn(1000)
         p, out = self.region.put(x), self.region.empty(torch.float32, (1000,))
-        by = runner.bits(2.5, "float32")
+        by = runner.element_bits(2.5, "float32")
         params = (Pointer(p.at), Pointer(out.at), Number(4, 1000), Number(4, by), Number(2, -3 & 0xFFFF))
         return Launch(0, (4, 1, 1), (256, 1, 1), 0, params), out, x * 2.5 - 3
 

@@ -58,7 +58,7 @@ def parse(nodes: list, buffers: list, texts: list, kernels: list) -> traces.Trac
     call = {"buffers": buffers, "nodes": nodes, "output": {"value": None}}
     head = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
             "kernels": kernels, "texts": texts}  # fmt: skip
-    return traces.parse(traces.header(json.dumps(head).encode() + b"\n"), [], {})
+    return traces.parse_trace(traces.header(json.dumps(head).encode() + b"\n"), [], {})
 
 
 def _index(known: list, item: Any) -> int:
@@ -90,7 +90,7 @@ class Runner(Recorder):
     def launch(self, node: dict) -> None:
         self.nodes = [node]
         trace = self.trace()
-        launches.check(trace, NATIVE)
+        launches.check_launches(trace, NATIVE)
         built, libraries = self._build(trace)
         [call], places = trace.calls, [storage.data_ptr() for storage in self.storages]
         [made] = launches.Maker(built, NATIVE, 0).nodes(call.launches()[0], call, places, 0)

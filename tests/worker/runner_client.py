@@ -123,12 +123,12 @@ class Client:
             if not more:
                 raise Gone(data)
             data += more
-        return runner.parse(data)
+        return runner.parse_answer(data)
 
     def load_bytes(self, data: bytes, region_fd: int, region_bytes: int) -> runner.Done:
         fd = memory(data)
         try:
-            return self.ask(runner.load(len(data), region_bytes), [fd, region_fd])
+            return self.ask(runner.load_request(len(data), region_bytes), [fd, region_fd])
         finally:
             os.close(fd)
 
@@ -136,10 +136,10 @@ class Client:
         return self.load_bytes(runner.encode(program), region.fd, region.size)
 
     def run(self, call: int = 0, **flags: bool) -> runner.Done:
-        return self.ask(runner.run(call, **flags))
+        return self.ask(runner.run_request(call, **flags))
 
     def unload(self) -> runner.Done:
-        return self.ask(runner.unload())
+        return self.ask(runner.unload_request())
 
     def do(self, region: Region, *nodes: Node) -> runner.Done:
         """One program of one call of moves, from its loading to its unloading."""

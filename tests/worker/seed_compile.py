@@ -82,15 +82,15 @@ def compiled(seed: Path, precision: str) -> dict:
         "inputs": [told(x) for x in inputs],
         "state": [[name, list(x.shape), str(x.dtype)[6:]] for _, name, x in named],
     })  # fmt: skip
-    trace = traces.parse(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],
+    trace = traces.parse_trace(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],
                          {name: buffer("state", name, x) for _, name, x in named})  # fmt: skip
-    launches.check(trace, OF_LAUNCHES)
+    launches.check_launches(trace, OF_LAUNCHES)
     request = launches.requests(trace, OF_LAUNCHES) | {"source": source, "kernels": trace.kernels,
                                        "texts": trace.texts, "target": "sm_90",
                                        "device": "cuda"}  # fmt: skip
     made = adapter.compile(json.loads(json.dumps(request)))
     built = launches.Built.parse(made, trace, OF_LAUNCHES)
-    names = [launches.name(trace, n) for n in trace.steady.launches()]
+    names = [launches.launch_name(trace, n) for n in trace.steady.launches()]
     more = {"nodes": nodes(trace, built)} if FAMILY == "hosted" else {}
     return {"launches": names, "bytes": len(made)} | more
 
@@ -118,7 +118,7 @@ def build_once() -> None:
     """One program for both precisions: every host function of the source can be called."""
     from lane import hosted_lane
 
-    real, built = hosted_lane._build, {}
+    real, built = hosted_lane._build_program, {}
 
     def build(source: str, functions: list, toolchain: Any) -> Any:
         if source in built:
@@ -133,7 +133,7 @@ def build_once() -> None:
         built[source] = real(source, functions, toolchain)
         return built[source]
 
-    hosted_lane._build = build
+    hosted_lane._build_program = build
 
 
 def main() -> None:

@@ -220,7 +220,7 @@ def verify(task: str, candidate: str, pack: str = "triton", loop: Loop | None = 
     """The record of a candidate, as a worker's judge makes it."""
     torch.set_num_threads(1)
     job = make_job(task, candidate, pack, **more)
-    return (loop or Loop()).run(verdict.run(job, BOXED, builds or Builds(None), OPTIONS))
+    return (loop or Loop()).run(verdict.run_job(job, BOXED, builds or Builds(None), OPTIONS))
 
 
 def said(record: dict) -> tuple:

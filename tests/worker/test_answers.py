@@ -26,9 +26,9 @@ READERS = [
     (answers.problem, ERROR),
     (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),
     (lambda told: answers.names(told, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
-    (answers.identity, {"identity": "triton 3.7"}),
-    (answers.target, {"target": "sm_90"}),
-    (lambda told: answers.size(told, 100), {"size": 7}),
+    (answers.identity_told, {"identity": "triton 3.7"}),
+    (answers.target_told, {"target": "sm_90"}),
+    (lambda told: answers.size_told(told, 100), {"size": 7}),
 ]
 ODD = [None, True, -1, 10**400, float("nan"), float("inf"), "text", "\ud800\0", [], [[[]]], {},
        {"a": {"b": []}}, [None, 1, "x", {}], "x" * 100000]  # fmt: skip
@@ -75,7 +75,7 @@ def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> No
 @pytest.mark.parametrize("odd", [-1, 101, 10**400, "7", None, True, 7.0, float("nan"), [7]])
 def test_a_size_lies_in_the_memory_that_is_there_for_it(odd: object) -> None:
     with pytest.raises(Forged):
-        answers.size({"ok": True, "size": odd}, 100)
+        answers.size_told({"ok": True, "size": odd}, 100)
 
 
 @pytest.mark.parametrize("names", [[["w", "another"]], [["w"]], [["w", "fc.weight", 1]], {"w": "fc.weight"},
@@ -89,7 +89,7 @@ def test_what_is_told_at_length_is_cut() -> None:
     long = "x" * 1000000
     found = answers.problem(changed(ERROR, ("error", "text"), long))
     assert len(found.text) == answers.ERROR
-    assert len(answers.identity({"identity": long})) == answers.TEXT
+    assert len(answers.identity_told({"identity": long})) == answers.TEXT
 
 
 # ---- the channel ---------------------------------------------------------------

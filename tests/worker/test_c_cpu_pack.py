@@ -29,7 +29,7 @@ EXPECT = json.loads((PACK / "selftest" / "expect.json").read_text())
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """What is recorded is executed at once."""
-    runner = Runner(lambda request: native_lane.libraries(request, c_cpu.TOOLCHAIN))
+    runner = Runner(lambda request: native_lane.compile_libraries(request, c_cpu.TOOLCHAIN))
     monkeypatch.setattr(native_record, "_current", lambda: runner)
     return runner
 

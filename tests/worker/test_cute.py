@@ -169,7 +169,7 @@ module attributes {gpu.container_module} {
 
 def lane(here: str = "", top: str = "") -> bytes:
     text = KERNEL.replace("HERE", here).replace("TOP", top)
-    return cute_lane.compile(native_run.request(read(trace_of(text)), "cute"))
+    return cute_lane.compile_cute(native_run.request(read(trace_of(text)), "cute"))
 
 
 def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
@@ -196,7 +196,7 @@ def test_code_of_another_making_is_refused(here: str, top: str, told: str) -> No
 
 def test_what_is_no_mlir_is_refused() -> None:
     with pytest.raises(cute_lane.Denied, match="not MLIR"):
-        cute_lane.compile(native_run.request(read(trace_of("module {")), "cute"))
+        cute_lane.compile_cute(native_run.request(read(trace_of("module {")), "cute"))
 
 
 def test_a_fat_binary_that_lies_about_its_sizes_has_no_cubin() -> None:
@@ -230,8 +230,8 @@ def told() -> dict:
 
 
 def read(trace: dict) -> traces.Trace:
-    found = traces.parse(traces.header(json.dumps(trace).encode() + b"\n"), [], {})
-    launches.check(found, CUTE)
+    found = traces.parse_trace(traces.header(json.dumps(trace).encode() + b"\n"), [], {})
+    launches.check_launches(found, CUTE)
     return found
 
 
@@ -249,7 +249,7 @@ def trace_of(text: str, *sizes: int) -> dict:
 def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
     trace = read(told())
     [asked] = native_run.request(trace, "cute")["launches"]
-    node = cute_lane._node(0, asked, SIZES)
+    node = cute_lane._cute_node(0, asked, SIZES)
     data = lane_answers.answer([[node]], lane_answers.cubin({"k": tuple(SIZES)}))
     [made] = lane_answers.planned(data, trace, "cute", 256).calls[1]
     assert made.params == (
@@ -263,7 +263,7 @@ def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
 def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> None:
     """A driver would read what lies behind those that are missing."""
     trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", ""), *sizes))
-    data = cute_lane.compile(native_run.request(trace, "cute"))
+    data = cute_lane.compile_cute(native_run.request(trace, "cute"))
     if right:
         launches.Built.parse(data, trace, CUTE)
     else:
@@ -273,7 +273,7 @@ def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> Non
 
 def test_a_damaged_answer_is_read_or_refused() -> None:
     trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", "")))
-    data = cute_lane.compile(native_run.request(trace, "cute"))
+    data = cute_lane.compile_cute(native_run.request(trace, "cute"))
     lane_answers.is_read_or_refused(data, trace, "cute", 300)
 
 
@@ -315,7 +315,7 @@ def test_what_the_lane_or_its_reader_finds_is_refused(
     path: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cubin = lane_answers.cubin({"k": tuple(SIZES)})
-    monkeypatch.setattr(cute_lane, "_cubin", lambda *_: cubin)
+    monkeypatch.setattr(cute_lane, "_cute_cubin", lambda *_: cubin)
     trace = read(change(path, value))
     with pytest.raises((traces.BadTrace, traces.Refused)):
-        lane_answers.planned(cute_lane.compile(native_run.request(trace, "cute")), trace, "cute")
+        lane_answers.planned(cute_lane.compile_cute(native_run.request(trace, "cute")), trace, "cute")

@@ -136,10 +136,10 @@ def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
     out = model(*(x.as_subclass(OnCuda) for x in inputs))
     assert out.shape == load(task).Model(*load(task).get_init_inputs())(*inputs).shape
     trace = recorder.trace()
-    launches.check(trace, launches.FAMILIES["cuda"])
+    launches.check_launches(trace, launches.FAMILIES["cuda"])
     assert len(trace.steady.launches()) == 1
     asked = request(trace, "cuda")
-    data = native_lane.cubins(asked, cuda_build.toolchain(asked["target"]))
+    data = native_lane.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
     assert launches.Built.parse(data, trace, launches.FAMILIES["cuda"]).modules
 
 

@@ -193,14 +193,14 @@ def once(monkeypatch: pytest.MonkeyPatch) -> None:
         native_cuda.nvcc()
     except native.ToolchainError as problem:
         pytest.skip(f"nothing can be compiled: {problem}")
-    real = hosted_lane._build
+    real = hosted_lane._build_program
 
     def build(source: str, functions: list, toolchain: native.Toolchain) -> Any:
         if source not in _built:
             _built[source] = real(source, every_function(library(source)), toolchain)
         return _built[source]
 
-    monkeypatch.setattr(hosted_lane, "_build", build)
+    monkeypatch.setattr(hosted_lane, "_build_program", build)
 
 
 def toolchain() -> native.Toolchain:
@@ -228,13 +228,13 @@ def recorded(*calls: tuple, source: str = SOURCE) -> Trace:
     for name, *arguments in calls:
         getattr(lib, name)(*arguments)
     trace = recorder.trace()
-    launches.check(trace, HOSTED)
+    launches.check_launches(trace, HOSTED)
     return trace
 
 
 def answered(trace: Trace) -> bytes:
     """What the lane says."""
-    return hosted_lane.launches(request(trace, "hosted"), toolchain())
+    return hosted_lane.expand_launches(request(trace, "hosted"), toolchain())
 
 
 def planned(*calls: tuple, source: str = SOURCE) -> list[tuple[str, Launch]]:

@@ -37,7 +37,7 @@ class Worker:
         self.told: list = []
         self.jobs: dict[str, Callable[[], Generator]] = {}
         monkeypatch.setattr(judge, "CONTROL", theirs.detach())
-        monkeypatch.setattr(verdict, "run", lambda asked, *_: self.jobs[asked["name"]]())
+        monkeypatch.setattr(verdict, "run_job", lambda asked, *_: self.jobs[asked["name"]]())
         o = argparse.Namespace(device="cpu", children=8, box="full", cache="", memory=0, total_memory=0,
                                running="")
         self.judge = judge.Judge(o)
@@ -229,13 +229,13 @@ def leasing(worker: Worker, name: str, hurt: bool = False) -> Callable[[], Gener
         try:
             yield Device("p+runner", 1000)
             worker.told.append(f"{name} has it")
-            answer = yield Ask(runner.unload(), 1000)
+            answer = yield Ask(runner.unload_request(), 1000)
             worker.told.append(f"{name} leaves it")
             yield Release(hurt)
         except (Gone, NoChild) as problem:
             yield Release(hurt=True)
             return {"raised": type(problem).__name__, "why": str(problem)}
-        return {"status": int(runner.parse(answer).status)}
+        return {"status": int(runner.parse_answer(answer).status)}
 
     return steps
 
@@ -404,7 +404,7 @@ def test_a_cancelled_job_leaves_the_queue_for_the_device(worker: Worker) -> None
 def test_a_forged_answer_of_an_executor_never_reaches_a_job_as_done() -> None:
     for data in (b"", DONE[:-1], DONE + b"x", b"\0" * len(DONE), DONE[:4] + b"\xff" * 8 + DONE[12:]):
         with pytest.raises(runner.BadAnswer):
-            runner.parse(data)
+            runner.parse_answer(data)
 
 
 # ---- exclusive ---------------------------------------------------------------------------

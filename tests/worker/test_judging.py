@@ -142,7 +142,7 @@ def full(*_: object, **__: object) -> None:
 
 def test_no_trial_is_left_out_because_the_device_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = truth.Reference(EDGE, "fp32", "cpu", 1).fresh()
-    monkeypatch.setattr(truth, "_call", full)
+    monkeypatch.setattr(truth, "_call_model", full)
     with pytest.raises(torch.OutOfMemoryError):
         pair.expect(1, "signed")
 

@@ -56,7 +56,7 @@ void g(void) { f(0, 0, 0, 0, 0); }
 
 @functools.cache
 def library(text: str = TEXT) -> bytes:
-    made = native_lane.libraries(native_shared.calls(text, [("f", "ppidb")]), TOOLCHAIN)
+    made = native_lane.compile_libraries(native_shared.calls(text, [("f", "ppidb")]), TOOLCHAIN)
     return made.partition(b"\n")[2]
 
 
@@ -80,7 +80,7 @@ def changed(node: dict, *path: Any, to: Any) -> dict:
 
 
 def taken(trace: traces.Trace, family: launches.Family) -> traces.Trace:
-    launches.check(trace, family)
+    launches.check_launches(trace, family)
     return trace
 
 
@@ -89,7 +89,7 @@ def taken(trace: traces.Trace, family: launches.Family) -> traces.Trace:
 
 def test_a_call_becomes_words() -> None:
     trace = taken(native(), NATIVE)
-    made = planned(native_lane.libraries(request(trace, "native"), TOOLCHAIN), trace, "native", 1024)
+    made = planned(native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native", 1024)
     assert [module.kind for module in made.modules] == ["library"]
     assert made.functions == (program.Function(0, "monkeys_call_f"),)
     bits = struct.unpack("<Q", struct.pack("<d", 1.5))[0]
@@ -107,7 +107,7 @@ def test_a_launch_has_parameters_of_their_size() -> None:
     trace = taken(cuda(), CUDA)
     asked = request(trace, "cuda")
     assert asked["launches"][0]["args"]["p0"] == {"t": [0, "float32", [2, 2], [2, 1], True]}
-    told = native_lane._node(KERNEL, asked["launches"][0])
+    told = native_lane._cuda_node(KERNEL, asked["launches"][0])
     assert told == node(PARAMS, grid=[4, 5, 6], block=[32, 2, 1], shared=1024)
     data = answer([[told]], cubin({"k": (8, 8, 8, 1, 4, 8, 1)}))
     [made] = planned(data, trace, "cuda", 1024).calls[1]
@@ -119,7 +119,7 @@ def test_a_library_is_built_for_each_text_that_is_called() -> None:
     nodes = [changed(CALL, "text", to=2), CALL, changed(CALL, "function", to="g"), CALL]
     nodes[2]["args"] = []
     trace = taken(native(nodes, texts=[TEXT, "", TEXT + "\n"]), NATIVE)
-    made = planned(native_lane.libraries(request(trace, "native"), TOOLCHAIN), trace, "native")
+    made = planned(native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native")
     assert [call.function for call in made.calls[1]] == [0, 1, 2, 1]
     assert [(f.module, f.name) for f in made.functions] == [
         (0, "monkeys_call_f"), (1, "monkeys_call_f"), (1, "monkeys_call_g")]  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_reader_is_told_names_and_tensors() -> None:
     for trace, name in ((native(), "f"), (cuda(), "k")):
         [call] = trace.calls
         [launch] = call.launches()
-        assert launches.name(trace, launch) == name
+        assert launches.launch_name(trace, launch) == name
         assert [v.buffer for v in launches.views(launch, call)] == [1]
 
 
@@ -184,7 +184,7 @@ def test_a_reader_is_told_names_and_tensors() -> None:
 def test_calls_that_no_recorder_tells_are_refused(make: Callable[[], traces.Trace]) -> None:
     for family in (NATIVE, HOSTED):
         with pytest.raises(traces.BadTrace):
-            launches.check(make(), family)
+            launches.check_launches(make(), family)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_calls_that_no_recorder_tells_are_refused(make: Callable[[], traces.Trac
 )
 def test_launches_that_no_recorder_tells_are_refused(make: Callable[[], traces.Trace]) -> None:
     with pytest.raises((traces.BadTrace, traces.Refused)):
-        launches.check(make(), CUDA)
+        launches.check_launches(make(), CUDA)
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_what_a_lane_finds_malformed_is_a_bad_trace(
     make: Callable[[], traces.Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge leaves it to the lane, or to its reader, what a language makes of an argument."""
-    monkeypatch.setattr(native_lane, "_cubin", lambda *_: (["k"], cubin({"k": (8, 8, 8, 1, 4, 8, 1)})))
+    monkeypatch.setattr(native_lane, "_cuda_cubin", lambda *_: (["k"], cubin({"k": (8, 8, 8, 1, 4, 8, 1)})))
     trace = taken(make(), CUDA)
-    data = native_lane.cubins(request(trace, "cuda"), TOOLCHAIN)
+    data = native_lane.compile_cubins(request(trace, "cuda"), TOOLCHAIN)
     with pytest.raises((traces.BadTrace, traces.Refused)):
         planned(data, trace, "cuda")
 
@@ -392,7 +392,7 @@ def test_a_forged_answer_is_refused(what: str) -> None:
 )
 def test_a_library_gets_addresses_and_numbers_alone(change: Callable[[dict], object]) -> None:
     trace = taken(native(), NATIVE)
-    data = native_lane.libraries(request(trace, "native"), TOOLCHAIN)
+    data = native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN)
     refused(data, trace, "native", change)
 
 
@@ -469,7 +469,7 @@ def test_a_damaged_answer_is_read_or_refused() -> None:
 
 def test_a_damaged_answer_of_a_c_compiler_is_read_or_refused() -> None:
     trace = taken(native([CALL, changed(CALL, "args", 3, to=2.5)]), NATIVE)
-    data = native_lane.libraries(request(trace, "native"), TOOLCHAIN)
+    data = native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN)
     is_read_or_refused(data, trace, "native", 400)
 
 
@@ -480,7 +480,7 @@ def test_a_damaged_answer_of_nvcc_is_read_or_refused() -> None:
     text = ("__global__ void k(float *x, float *y, long long n, unsigned char b, float f, double d, bool s)\n"
             "{ x[n] = b + f + d + s; }\n")  # fmt: skip
     trace = taken(cuda([LAUNCH, changed(LAUNCH, "grid", to=[1, 1, 1])], texts=[text]), CUDA)
-    data = native_lane.cubins(request(trace, "cuda"), cuda_build.toolchain("sm_90"))
+    data = native_lane.compile_cubins(request(trace, "cuda"), cuda_build.toolchain("sm_90"))
     is_read_or_refused(data, trace, "cuda", 400)
 
 
@@ -493,7 +493,7 @@ def test_a_damaged_trace_is_read_or_refused() -> None:
             alter(told, chance)
             try:
                 trace = parse(told.get("nodes"), BUFFERS, ["…"], told.get("kernels"))
-                launches.check(trace, family)
+                launches.check_launches(trace, family)
                 good += 1
             except (traces.BadTrace, traces.Refused):
                 continue
@@ -525,7 +525,7 @@ def tag_at(data: bytes, tag: int) -> int:
 
 
 def test_a_library_that_keeps_nothing_is_taken() -> None:
-    shared_object.check(library())
+    shared_object.check_library(library())
 
 
 @pytest.mark.parametrize("change", [
@@ -547,7 +547,7 @@ def test_a_library_that_keeps_nothing_is_taken() -> None:
 ])  # fmt: skip
 def test_a_library_that_keeps_or_runs_anything_is_refused(change: Callable[[bytes], bytes]) -> None:
     with pytest.raises((shared_object.BadLibrary, shared_object.NotPure)):
-        shared_object.check(change(library()))
+        shared_object.check_library(change(library()))
     with pytest.raises((traces.BadTrace, Verdict)):
         launches.Built.parse(answer([], change(library())), native(), NATIVE)
 
@@ -559,7 +559,7 @@ def test_a_library_that_keeps_or_runs_anything_is_refused(change: Callable[[byte
 ])  # fmt: skip
 def test_a_lane_that_says_something_else_of_its_work_is_refused(change: dict) -> None:
     trace = native()
-    said = native_lane.libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
+    said = native_lane.compile_libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
     head, _, data = said.partition(b"\n")
     told = json.loads(head)
     [(source, options)] = launches.Built.parse(said, trace, NATIVE).sources.values()
@@ -581,6 +581,6 @@ def test_a_damaged_library_is_taken_or_refused() -> None:
         damaged = with_word(data[: generator.choice([len(data), len(data), at + 8])].ljust(at + 8), "<Q", at,
                             generator.choice([0, 1, 1 << 63, (1 << 64) - 1, generator.getrandbits(64)]))  # fmt: skip
         try:
-            shared_object.check(damaged)
+            shared_object.check_library(damaged)
         except (shared_object.BadLibrary, shared_object.NotPure):
             pass

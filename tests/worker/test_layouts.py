@@ -15,7 +15,7 @@ from judge.traces import Buffer, Call, Move, Refused, View  # noqa: E402
 
 
 def moves(text: str) -> bool:
-    return layouts.only_moves(truth.Reference(text, "fp32", "cpu", 1), "seed")
+    return layouts.task_only_moves(truth.Reference(text, "fp32", "cpu", 1), "seed")
 
 
 MOVING = {
@@ -55,7 +55,7 @@ def test_inputs_that_are_never_negative_do_not_hide_a_relu() -> None:
 
 def test_a_large_task_in_few_bits_computes_though_every_value_occurs_in_its_inputs() -> None:
     text = task("def forward(self, x):\n    return x / (1 + x.abs())", "torch.rand(1024, 4096)")
-    assert not layouts.only_moves(truth.Reference(text, "bf16", "cpu", 1), "seed")
+    assert not layouts.task_only_moves(truth.Reference(text, "bf16", "cpu", 1), "seed")
 
 
 def test_weights_that_start_at_the_identity_do_not_hide_a_product() -> None:
@@ -69,8 +69,8 @@ def test_only_constants_and_parameters_may_be_copied_there(kind: str, allowed: b
     node = Move("copy", View(1, "float32", 0, (4,), (1,)), View(0, "float32", 0, (4,), (1,)))
     call = Call(buffers, [node], {})
     if allowed:
-        layouts.check(call)
+        layouts.check_layouts(call)
         return
     with pytest.raises(Refused) as refused:
-        layouts.check(call)
+        layouts.check_layouts(call)
     assert refused.value.rule == "moves"

@@ -218,7 +218,7 @@ def job(path: Path, precision: str, sizes: dict[str, int], told: dict | None = N
 
 def look(asked: dict) -> dict:
     """The judge's own answer to a job that asks about a task."""
-    steps = verdict.run(asked, {}, builds.Builds(None), None)
+    steps = verdict.run_job(asked, {}, builds.Builds(None), None)
     with pytest.raises(StopIteration) as end:
         next(steps)
     return end.value.value

@@ -47,14 +47,14 @@ def toolchain(request: pytest.FixtureRequest) -> native.Toolchain:
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """What is recorded is executed at once."""
-    runner = Runner(lambda request: native_lane.libraries(request, c_cpu.TOOLCHAIN))
+    runner = Runner(lambda request: native_lane.compile_libraries(request, c_cpu.TOOLCHAIN))
     monkeypatch.setattr(native_record, "_current", lambda: runner)
     return runner
 
 
 def made(source: str, *launches: list[str], toolchain: native.Toolchain = c_cpu.TOOLCHAIN) -> bytes:
     """The library."""
-    return native_lane.libraries(native.calls(source, launches), toolchain).partition(b"\n")[2]
+    return native_lane.compile_libraries(native.calls(source, launches), toolchain).partition(b"\n")[2]
 
 
 def refused(source: str) -> str:
@@ -450,8 +450,8 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path) -> Non
 def test_another_flag_or_another_compiler_is_another_identity() -> None:
     plain = c_cpu.TOOLCHAIN
     other = dataclasses.replace(plain, flags=(*plain.flags, "-O1"))
-    assert native_lane.identity(plain) == native_lane.identity(plain)
-    assert native_lane.identity(plain) != native_lane.identity(other)
+    assert native_lane.native_identity(plain) == native_lane.native_identity(plain)
+    assert native_lane.native_identity(plain) != native_lane.native_identity(other)
 
 
 # ---- files a kernel may not bring along --------------------------------------------

@@ -23,7 +23,7 @@ KERNEL = "void f(float *x) {{ {} }}\n"
 
 def plain(source: str) -> str:
     """What the lane compiles of it; that it compiles is shown, too."""
-    head = native_lane.libraries(native.calls(source, [("f", "p")]), c_cpu.TOOLCHAIN).partition(b"\n")[0]
+    head = native_lane.compile_libraries(native.calls(source, [("f", "p")]), c_cpu.TOOLCHAIN).partition(b"\n")[0]
     [library] = json.loads(head)["modules"]
     return library["source"]
 

@@ -437,7 +437,7 @@ def test_the_file_compiles_what_the_judge_compiled(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.syspath_prepend(str(ROOT / "packs" / "c-cpu"))
     toolchain = importlib.import_module("c_cpu").TOOLCHAIN
-    native_lane.libraries(native.calls(text, [("f_kernel", "ppi")]), toolchain)
+    native_lane.compile_libraries(native.calls(text, [("f_kernel", "ppi")]), toolchain)
     assert delivered == (tmp_path / "cc.said").read_text()
 
 

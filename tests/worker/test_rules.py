@@ -673,19 +673,19 @@ def test_7_18_an_output_that_is_a_constant_is_refused() -> None:
 @pytest.mark.parametrize("name", ["x; import os", "a b", "", "é", "1a", "a\nb", "__import__('os')", None, 3])
 def test_7_19_names_are_plain_identifiers(name: object) -> None:
     with pytest.raises(ported.CannotPort):
-        ported.identifier(name)
+        ported.plain_word(name)
 
 
 @pytest.mark.parametrize("value", [1, True, None, 2.5, float("inf"), "1; import os", "a'\nimport os\n'", '\\"'])
 def test_7_19_values_are_literals(value: object) -> None:
-    text = ported.number(value)
+    text = ported.spelled(value)
     assert "\n" not in text and eval(text, {"__builtins__": {"float": float}}) == value
 
 
 @pytest.mark.parametrize("value", [{"float": "__import__('os')"}, [1], {"a": 1}, b"x"])
 def test_7_19_nothing_else_is_a_value(value: object) -> None:
     with pytest.raises((ported.CannotPort, ValueError, KeyError)):
-        ported.number(value)
+        ported.spelled(value)
 
 
 @pytest.mark.parametrize(

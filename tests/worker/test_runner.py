@@ -632,13 +632,13 @@ def test_a_region_smaller_than_said_is_refused(client: Client, region: Region) -
 def test_requests_that_make_no_sense_are_answers(client: Client, region: Region) -> None:
     client.unload()
     assert client.run().status == Status.BAD_REQUEST  # nothing is loaded
-    assert client.ask(runner._request(9)).status == Status.BAD_REQUEST
-    assert client.ask(runner._request(1, 8, 8)).status == Status.BAD_REQUEST
+    assert client.ask(runner._words_of_request(9)).status == Status.BAD_REQUEST
+    assert client.ask(runner._words_of_request(1, 8, 8)).status == Status.BAD_REQUEST
     program = Program((), (), ((),))
     assert client.load(program, region).status == Status.DONE
     assert client.load(program, region).status == Status.BAD_REQUEST
     assert client.run(1).status == Status.BAD_REQUEST
-    assert client.ask(runner._request(2, 0, 8)).status == Status.BAD_REQUEST
+    assert client.ask(runner._words_of_request(2, 0, 8)).status == Status.BAD_REQUEST
     assert client.run(0).status == Status.DONE
     assert client.unload().status == Status.DONE
 
@@ -655,8 +655,8 @@ def test_descriptors_do_not_pile_up(client: Client, region: Region) -> None:
     fd = memory(b"x")
     for _ in range(20):
         client.do(region, Fill(PLACE, 1.0))
-        client.ask(runner.unload(), [fd, fd, fd, fd])
-        client.ask(runner.unload(), [fd] * 8)
+        client.ask(runner.unload_request(), [fd, fd, fd, fd])
+        client.ask(runner.unload_request(), [fd] * 8)
     os.close(fd)
     assert len(list(folder.iterdir())) == before
 
@@ -668,12 +668,12 @@ def test_descriptors_do_not_pile_up(client: Client, region: Region) -> None:
 )  # fmt: skip
 def test_what_is_no_answer_raises(data: bytes) -> None:
     with pytest.raises(runner.BadAnswer):
-        runner.parse(data)
+        runner.parse_answer(data)
 
 
 def test_the_text_of_an_answer_is_taken_as_bytes() -> None:
     data = (2088).to_bytes(4, "little") + bytes(40) + b"\xff\xfe" + b"a" * 2046
-    assert runner.parse(data).text == "\ufffd\ufffd" + "a" * 2046
+    assert runner.parse_answer(data).text == "\ufffd\ufffd" + "a" * 2046
 
 
 def test_dtypes_have_the_numbers_of_the_header() -> None:

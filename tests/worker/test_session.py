@@ -55,7 +55,7 @@ def laid_out() -> memory.Layout:
 
 @pytest.fixture
 def region(laid_out: memory.Layout):
-    made = memory.make(laid_out, "cpu")
+    made = memory.make_region(laid_out, "cpu")
     made.fill()
     yield made
     made.close()

@@ -38,7 +38,7 @@ def look(path: Path, precision: str = "fp32") -> dict:
         "kind": "task", "device": "cpu", "precision": precision, "self_test": True,
         "seed": SEED, "task": {"id": path.stem, "source": path.read_text(encoding="utf-8")},
     }  # fmt: skip
-    steps = verdict.run(job, {}, builds.Builds(None), None)
+    steps = verdict.run_job(job, {}, builds.Builds(None), None)
     with pytest.raises(StopIteration) as end:
         next(steps)
     return end.value.value

@@ -87,8 +87,8 @@ class Recorder:
                 "output": {"tensor": self.view(self.tensors[-1])}}  # fmt: skip
         told = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
                 "kernels": self.kernels, "texts": self.texts, "packed": False}  # fmt: skip
-        trace = traces.parse(traces.header(json.dumps(told).encode() + b"\n"), [], {})
-        launches.check(trace, TILELANG)
+        trace = traces.parse_trace(traces.header(json.dumps(told).encode() + b"\n"), [], {})
+        launches.check_launches(trace, TILELANG)
         return trace
 
 
@@ -114,7 +114,7 @@ def request(trace: traces.Trace, device: str) -> dict:
 
 
 def built(trace: traces.Trace, device: str) -> launches.Built:
-    return launches.Built.parse(tilelang_lane.compile(request(trace, device)), trace, TILELANG)
+    return launches.Built.parse(tilelang_lane.compile_tilelang(request(trace, device)), trace, TILELANG)
 
 
 def planned(trace: traces.Trace, made: launches.Built, config: int = 0) -> list[program.Node]:
@@ -289,7 +289,7 @@ def imports_source(X):
 )  # fmt: skip
 def test_ir_that_calls_other_code_is_refused(body, told):
     with pytest.raises(Denied, match=told):
-        tilelang_ir.check(tvm.ir.save_json(one_thread(body)))
+        tilelang_ir.check_ir(tvm.ir.save_json(one_thread(body)))
 
 
 def changed(change: Any) -> str:
@@ -323,14 +323,14 @@ def put(kind: str, data: Any) -> Any:
     ids=["module", "global", "root", "empty", "dangling", "operator", "text", "pragma", "index"],
 )
 def test_hostile_ir_is_refused(change):
-    tilelang_ir.check(changed(lambda told: None))
+    tilelang_ir.check_ir(changed(lambda told: None))
     with pytest.raises(Denied):
-        tilelang_ir.check(changed(change))
+        tilelang_ir.check_ir(changed(change))
 
 
 def test_a_kernel_has_no_attributes_of_its_own():
     with pytest.raises(Denied, match="attribute 'calling_conv'"):
-        tilelang_ir.check(tvm.ir.save_json(product(256, 256, 64).with_attr("calling_conv", 1)))
+        tilelang_ir.check_ir(tvm.ir.save_json(product(256, 256, 64).with_attr("calling_conv", 1)))
 
 
 @pytest.mark.parametrize(
@@ -381,8 +381,8 @@ def test_language_that_the_good_examples_use_is_allowed(recorder):
         model(*[meta(*shape, dtype=dtype) for shape in inputs])
         assert len(recorder.nodes) > before, path.stem
     for kernel in recorder.trace().kernels:
-        tilelang_lane.load(kernel, recorder.texts)
-        tilelang_lane.lower(kernel, recorder.texts, tilelang_lane.target("cuda", "sm_90"))
+        tilelang_lane.load_kernel(kernel, recorder.texts)
+        tilelang_lane.lower(kernel, recorder.texts, tilelang_lane.arch_target("cuda", "sm_90"))
 
 
 # ---- on the CPU ------------------------------------------------------------------
@@ -493,7 +493,7 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     kernel = tilelang.compile(product(512, 512, 1024, deep=256, stages=4), out_idx=[2])
     kernel(meta(512, 1024, **half), meta(1024, 512, **half))
     trace = recorder.trace()
-    hopper = tilelang_lane.target("cuda", "sm_90")
+    hopper = tilelang_lane.arch_target("cuda", "sm_90")
     lowered = tilelang_lane.lower(trace.kernels[0], trace.texts, hopper)
     answer = tilelang_lane._Kernels(request(trace, "cuda"), Answer())
     lowered.first, answer.kernels[0] = 0, lowered
@@ -558,14 +558,14 @@ def test_a_damaged_answer_is_read_or_refused(recorder):
     for rows in (128, 300):
         kernel(meta(rows, 64, **half), meta(64, 128, **half))
     trace = recorder.trace()
-    data = tilelang_lane.compile(request(trace, "cuda"))
+    data = tilelang_lane.compile_tilelang(request(trace, "cuda"))
     lane_answers.is_read_or_refused(data, trace, "tilelang", 300)
 
 
 def test_a_damaged_answer_with_a_library_is_read_or_refused(recorder):
     tilelang.compile(scaled_product(32, 32, 32), out_idx=[2])(meta(32, 32), meta(32, 32), 0.125, 3)
     trace = recorder.trace()
-    lane_answers.is_read_or_refused(tilelang_lane.compile(request(trace, "cpu")), trace, "tilelang", 300)
+    lane_answers.is_read_or_refused(tilelang_lane.compile_tilelang(request(trace, "cpu")), trace, "tilelang", 300)
 
 
 def test_an_autotuner_without_a_configuration_that_compiles_is_a_compile_error(recorder):

@@ -54,10 +54,10 @@ class Session:
         self.states.append({n: t.clone() for n, t in state.items()})
         self.model = self.sheet.reference.fresh().eager
         with torch.no_grad():
-            truth.put(self.model, state)
+            truth.put_state(self.model, state)
             out = self.model(*args)
             if self.forgets(number):
-                truth.put(self.model, state)
+                truth.put_state(self.model, state)
         self.limits.append(deadline_ms)
         self.now += self.call_s
         ms = self.call_s * 1e3 or 1.0
@@ -73,7 +73,7 @@ def measured(made: Session, monkeypatch: pytest.MonkeyPatch) -> dict:
     monkeypatch.setattr(timing, "time", SimpleNamespace(monotonic=lambda: made.now))
     monkeypatch.setattr(timing, "since", lambda start: (made.now - start) * 1e3)
     monkeypatch.setattr(timing, "reference_time", lambda job, pair: {"median": 1.0})
-    steps = timing.measure(made)
+    steps = timing.measure_times(made)
     assert isinstance(next(steps), Exclusive)
     with pytest.raises(StopIteration):
         steps.send(None)
@@ -259,9 +259,9 @@ def test_a_baseline_that_fails_says_why(baselines) -> None:
 def test_torch_compile_is_left_out_on_the_cpu_unless_it_is_asked_for() -> None:
     job = make_job(RELU, "")
     with pytest.raises(StopIteration) as end:
-        next(timing.compiled(job, "cpu"))
+        next(timing.compiled_baseline(job, "cpu"))
     assert end.value.value == (None, "not measured on the CPU")
-    steps = timing.compiled(job | {"compile_baseline": True}, "cpu")
+    steps = timing.compiled_baseline(job | {"compile_baseline": True}, "cpu")
     assert isinstance(next(steps), Baseline)
     with pytest.raises(StopIteration) as end:
         steps.send({"ms": {"median": 2.0}, "why": None})

@@ -50,7 +50,7 @@ def honest() -> dict:
 
 
 def parse(told: dict, blob: bytes = bytes(16)) -> traces.Trace:
-    return traces.parse(traces.header(json.dumps(told).encode() + b"\n" + blob), INPUTS, STATE)
+    return traces.parse_trace(traces.header(json.dumps(told).encode() + b"\n" + blob), INPUTS, STATE)
 
 
 def test_an_honest_trace_is_read() -> None:
@@ -160,7 +160,7 @@ def test_it_is_refused(name: str) -> None:
 ])  # fmt: skip
 def test_bytes_that_are_no_trace_are_refused(data: bytes) -> None:
     with pytest.raises(BadTrace):
-        traces.parse(traces.header(data), INPUTS, STATE)
+        traces.parse_trace(traces.header(data), INPUTS, STATE)
 
 
 def test_more_constants_than_may_be_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,12 +34,12 @@ NULL = ("n", 8, 0)  # for scratch memory that is not needed
 
 def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> launches.Built:
     """Checked, compiled for sm_90 and read again by the judge."""
-    told = traces.parse(traces.header(trace(kernels, nodes, *sizes)), [], {})
-    launches.check(told, TRITON)
+    told = traces.parse_trace(traces.header(trace(kernels, nodes, *sizes)), [], {})
+    launches.check_launches(told, TRITON)
     request = launches.requests(told, TRITON) | {
         "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",
     }  # fmt: skip
-    data = triton_lane.compile(json.loads(json.dumps(request)))
+    data = triton_lane.compile_triton(json.loads(json.dumps(request)))
     return launches.Built.parse(data, told, TRITON)
 
 
@@ -242,7 +242,7 @@ def test_a_failing_pass_brings_its_diagnostics_along() -> None:
 def test_the_compilers_own_output_is_kept_for_the_error() -> None:
     with triton_lane._printed() as printed:
         os.write(2, b"k.py:3:4: error: something about layouts\nreproducer generated: error\n")
-    said = triton_lane._explained("k", RuntimeError("PassManager::run failed"), printed)
+    said = triton_lane._triton_explained("k", RuntimeError("PassManager::run failed"), printed)
     assert said.splitlines() == ["k: RuntimeError: PassManager::run failed",
                                  "k.py:3:4: error: something about layouts"]  # fmt: skip
 

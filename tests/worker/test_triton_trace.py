@@ -31,7 +31,7 @@ SIZES = (1024, 1024)
 
 
 def parsed(kernels: list[dict], nodes: list[dict]) -> traces.Trace:
-    return traces.parse(traces.header(trace(kernels, nodes, *SIZES)), [], {})
+    return traces.parse_trace(traces.header(trace(kernels, nodes, *SIZES)), [], {})
 
 
 def one(args: dict | None = None, **more: object) -> traces.Trace:
@@ -43,8 +43,8 @@ def one(args: dict | None = None, **more: object) -> traces.Trace:
 
 
 def test_an_honest_launch_is_accepted() -> None:
-    launches.check(one(), TRITON)
-    launches.check(one({
+    launches.check_launches(one(), TRITON)
+    launches.check_launches(one({
         "x": {"tuple": [vector(0, 4), 1, {"tuple": [None, "text", True]}]}, "y": {"desc": list(DESC)},
         "n": {"float": "inf"}, "d": {"dtype": "pointer<fp32>"}, "f": {"kernel": 0},
         "r": {"reinterpret": [VIEW, "fp8e4nv"]}, "l": {"layout": ["AutoLayout", {}]},
@@ -75,7 +75,7 @@ def test_an_honest_launch_is_accepted() -> None:
 )  # fmt: skip
 def test_an_argument_of_another_form_or_outside_its_buffer_is_refused(arg: object) -> None:
     with pytest.raises((BadTrace, Refused)):
-        launches.check(one({"x": copy.deepcopy(arg)}), TRITON)
+        launches.check_launches(one({"x": copy.deepcopy(arg)}), TRITON)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_an_argument_of_another_form_or_outside_its_buffer_is_refused(arg: objec
 def test_a_launch_of_another_form_is_refused(change: dict) -> None:
     node = launch({"x": vector(0, 64)}) | change
     with pytest.raises(BadTrace):
-        launches.check(parsed([kernel(TEXT)], [node]), TRITON)
+        launches.check_launches(parsed([kernel(TEXT)], [node]), TRITON)
 
 
 def test_a_grid_without_programs_is_a_refusal_with_a_name() -> None:
     with pytest.raises(Refused) as caught:
-        launches.check(one({"x": vector(0, 64)}, grid=[4, 0]), TRITON)
+        launches.check_launches(one({"x": vector(0, 64)}, grid=[4, 0]), TRITON)
     assert caught.value.rule == "grid-empty"
 
 
@@ -114,21 +114,21 @@ def test_a_grid_without_programs_is_a_refusal_with_a_name() -> None:
 )  # fmt: skip
 def test_a_kernel_of_another_form_is_refused(change: dict) -> None:
     with pytest.raises(BadTrace):
-        launches.check(parsed([kernel(TEXT) | change], [launch({"x": vector(0, 64)})]), TRITON)
+        launches.check_launches(parsed([kernel(TEXT) | change], [launch({"x": vector(0, 64)})]), TRITON)
 
 
 def test_configurations_are_bounded_and_each_is_checked() -> None:
     good = {"grid": [1], "args": {"x": vector(0, 64)}, "options": {}}
     bad = good | {"args": {"x": vector(0, 640)}}
-    launches.check(one(good["args"], tuned=[good] * 64), TRITON)
+    launches.check_launches(one(good["args"], tuned=[good] * 64), TRITON)
     for tuned in ([good] * 65, [good, bad]):
         with pytest.raises(BadTrace):
-            launches.check(one(good["args"], tuned=tuned), TRITON)
+            launches.check_launches(one(good["args"], tuned=tuned), TRITON)
 
 
 def test_a_lane_learns_of_tensors_only_their_dtype_and_alignment() -> None:
     told = one({"x": vector(0, 64, offset=5), "y": {"desc": list(DESC)}})
-    launches.check(told, TRITON)
+    launches.check_launches(told, TRITON)
     (asked,) = launches.requests(told, TRITON)["launches"]
     assert asked["args"]["x"] == {"t": [0, "float32", 4]}
     assert asked["args"]["y"]["desc"][0] == [1, "float32", 0]
@@ -147,9 +147,9 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
             "output": {"tensor": vector(1, 32)["t"]}}  # fmt: skip
     whole = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
              "kernels": [kernel(TEXT)], "texts": []}  # fmt: skip
-    told = traces.parse(traces.header(json.dumps(whole).encode() + b"\n"),
+    told = traces.parse_trace(traces.header(json.dumps(whole).encode() + b"\n"),
                         [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
-    launches.check(told, TRITON)
+    launches.check_launches(told, TRITON)
     assert summary.summarise(told, lambda launch: 1) == {
         "launches": 2, "moves": 1, "bytes_read": 8 + 256, "bytes_written": 256 + 256 + 128,
         "kernels": [
@@ -163,10 +163,10 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
 
 
 def test_a_cubin_has_the_launched_entries_and_no_others() -> None:
-    cubin.check(elf(), ["k"])
+    cubin.check_cubin(elf(), ["k"])
     for entries in (("k", "other"), ("other",), ()):
         with pytest.raises(cubin.BadCubin):
-            cubin.check(elf(dict.fromkeys(entries, ())), ["k"])
+            cubin.check_cubin(elf(dict.fromkeys(entries, ())), ["k"])
 
 
 @pytest.mark.parametrize(
@@ -176,24 +176,24 @@ def test_a_cubin_has_the_launched_entries_and_no_others() -> None:
 )  # fmt: skip
 def test_a_cubin_has_no_memory_that_outlives_a_launch(section: tuple) -> None:
     with pytest.raises(cubin.BadCubin):
-        cubin.check(elf(sections=(section,)), ["k"])
+        cubin.check_cubin(elf(sections=(section,)), ["k"])
 
 
 def test_shared_memory_and_empty_sections_are_allowed() -> None:
-    cubin.check(elf(sections=((".nv.shared.k", 8, 3, 64), (".nv.global", 8, 3, 0))), ["k"])
+    cubin.check_cubin(elf(sections=((".nv.shared.k", 8, 3, 64), (".nv.global", 8, 3, 0))), ["k"])
 
 
 def test_broken_cubins_are_refused_and_break_nothing() -> None:
     whole, dice = elf(), random.Random(1)
     for size in range(0, len(whole), 7):
         with pytest.raises(cubin.BadCubin):
-            cubin.check(whole[:size], ["k"])
+            cubin.check_cubin(whole[:size], ["k"])
     for _ in range(2000):
         data = bytearray(whole)
         for _ in range(dice.randint(1, 8)):
             data[dice.randrange(len(data))] = dice.randrange(256)
         try:
-            cubin.check(bytes(data), ["k"])
+            cubin.check_cubin(bytes(data), ["k"])
         except cubin.BadCubin:
             pass
 
@@ -221,14 +221,14 @@ def test_what_nvcc_makes(tmp_path: Path, text: str, allowed: bool) -> None:
                    check=True, capture_output=True)  # fmt: skip
     data = (tmp_path / "k.cubin").read_bytes()
     if allowed:
-        cubin.check(data, ["k"])
+        cubin.check_cubin(data, ["k"])
     else:
         with pytest.raises(cubin.BadCubin):
-            cubin.check(data, ["k"])
+            cubin.check_cubin(data, ["k"])
 
 
 def test_a_cubin_describes_a_kernel_once() -> None:
     """A driver might read the other description of its parameters."""
-    assert cubin.parameters(elf({"k": (8, 3, 200)})) == {"k": (8, 3, 200)}
+    assert cubin.kernel_parameters(elf({"k": (8, 3, 200)})) == {"k": (8, 3, 200)}
     with pytest.raises(cubin.BadCubin, match="twice"):
-        cubin.parameters(elf(sections=((".nv.info.k", 0x70000000, 0, 0),)))
+        cubin.kernel_parameters(elf(sections=((".nv.info.k", 0x70000000, 0, 0),)))

@@ -344,7 +344,7 @@ def test_a_large_workspace_is_filled_once_and_then_taken_out_of_memory() -> None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(region, "WORKSPACE", size)
         layout = region.lay_out(trace, [], {}, 0)
-    memory = region.make(layout, "cpu")
+    memory = region.make_region(layout, "cpu")
     try:
         workspace, output = (memory.span(at, size) for at in layout.parts[1])
         memory.fill()

@@ -53,7 +53,7 @@ class Blame:
             self.keep()
 
 
-def key(asked: dict) -> str:
+def blame_key(asked: dict) -> str:
     """The task of a job: its text and its sidecar."""
     task = asked["task"]
     text = json.dumps([task["source"], task.get("sidecar")], sort_keys=True)

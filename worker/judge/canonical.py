@@ -12,7 +12,7 @@ from judge.traces import Call, Launch, Move, Trace, View, view
 from shared.program import ITEM
 
 
-def difference(judged: list, again: list) -> str | None:
+def form_difference(judged: list, again: list) -> str | None:
     """The first step in which they differ, for a reader."""
     for i, (a, b) in enumerate(zip(judged[0], again[0]), 1):
         if a != b:

@@ -44,14 +44,14 @@ class _Section:
     link: int
 
 
-def check(data: bytes, allowed: Collection[str], headers: bool = False) -> None:
+def check_cubin(data: bytes, allowed: Collection[str], headers: bool = False) -> None:
     """Raises BadCubin unless `data` is a cubin with kernels, all of them `allowed`. With `headers`,
     which only code without C++ of a candidate's own may have, it may hold empty objects."""
     if len(data) > MOST_BYTES:
         raise BadCubin("it is too large")
     sections = _sections(data)
     symbols = [s for table in sections if table.kind == _SYMBOLS
-               for s in _symbols(data, table, sections)]  # fmt: skip
+               for s in _section_symbols(data, table, sections)]  # fmt: skip
     entries = [name for name, kind, other, section, _ in symbols
                if kind == _FUNCTION and other & _ENTRY and section]  # fmt: skip
     if not entries or not set(entries) <= set(allowed):
@@ -83,7 +83,7 @@ def _check_writable(section: _Section, symbols: list[tuple], headers: bool) -> N
         raise BadCubin("it has global memory that outlives a launch")
 
 
-def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
+def kernel_parameters(data: bytes) -> dict[str, tuple[int, ...]]:
     """The sizes in bytes of each kernel's parameters, in order, as a driver reads them."""
     found = {}
     for section in _sections(data):
@@ -92,7 +92,7 @@ def parameters(data: bytes) -> dict[str, tuple[int, ...]]:
         sizes = {}
         for kind, body in _attributes(_part(data, section)):
             if kind in (_PARAMETER, _LARGE_PARAMETER):
-                _, number, _, size = _take("<IHHI", body, 0)
+                _, number, _, size = _unpack_from("<IHHI", body, 0)
                 if number in sizes:
                     raise BadCubin("a kernel has a parameter twice")
                 sizes[number] = size >> 18 if kind == _PARAMETER else size
@@ -109,7 +109,7 @@ def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
     """The attributes that have a body; the others are just four bytes."""
     at = 0
     while at < len(info):
-        form, kind, size = _take("<BBH", info, at)
+        form, kind, size = _unpack_from("<BBH", info, at)
         at += 4
         if form == _SIZED:
             if at + size > len(info):
@@ -118,7 +118,7 @@ def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
             at += size
 
 
-def _take(form: str, data: bytes, at: int) -> tuple:
+def _unpack_from(form: str, data: bytes, at: int) -> tuple:
     if at < 0 or at + struct.calcsize(form) > len(data):
         raise BadCubin("it is cut off")
     return struct.unpack_from(form, data, at)
@@ -138,19 +138,19 @@ def _name(table: bytes, at: int) -> str:
 
 
 def _sections(data: bytes) -> list[_Section]:
-    if data[:6] != b"\x7fELF\x02\x01" or _take("<H", data, 18)[0] != _MACHINE:
+    if data[:6] != b"\x7fELF\x02\x01" or _unpack_from("<H", data, 18)[0] != _MACHINE:
         raise BadCubin("it is not an ELF file for NVIDIA's GPUs")
-    (at,) = _take("<Q", data, 40)
-    entry_size, count, names = _take("<HHH", data, 58)
+    (at,) = _unpack_from("<Q", data, 40)
+    entry_size, count, names = _unpack_from("<HHH", data, 58)
     if entry_size != 64 or not 0 < count < 0xFF00 or names >= count:
         raise BadCubin("its table of sections is not valid")
-    raw = [_take("<IIQQQQIIQQ", data, at + 64 * i) for i in range(count)]
+    raw = [_unpack_from("<IIQQQQIIQQ", data, at + 64 * i) for i in range(count)]
     parts = [_Section("", r[1], r[2], r[4], r[5], r[6]) for r in raw]
     table = _part(data, parts[names])
     return [_Section(_name(table, r[0]) if r[0] else "", *r[1:3], *r[4:7]) for r in raw]
 
 
-def _symbols(data: bytes, table: _Section, sections: list[_Section]) -> list[tuple]:
+def _section_symbols(data: bytes, table: _Section, sections: list[_Section]) -> list[tuple]:
     """(name, type, other, section, size) of each symbol."""
     if table.link >= len(sections):
         raise BadCubin("its symbols have no names")

@@ -60,7 +60,7 @@ class Checked:
     wide: list[Blob] = field(default_factory=list)
 
 
-def run(job: dict, environment: dict) -> Generator:
+def run_piece_job(job: dict, environment: dict) -> Generator:
     findings: list[Finding] = []
     told: dict = {}
     pieces: list[Checked] = []
@@ -70,8 +70,8 @@ def run(job: dict, environment: dict) -> Generator:
         if job["kind"] == "decompose":
             told = yield from proposed(job)
         else:
-            told = proposal.read(job["proposal"])
-        wanted = proposal.parse(told, findings)
+            told = proposal.read_proposal(job["proposal"])
+        wanted = proposal.parse_proposal(told, findings)
         if not wanted.subs:
             raise Finding("composition_incomplete", "no subproblem is left")
         original = yield from examined_original(job)
@@ -217,7 +217,7 @@ def by_itself(job: dict, sub: Sub, original: Original) -> Generator:
         if a.same(b):
             raise Finding("constant_inputs", f"{given.name} is the same for every seed")
     out = yield from program.call(first, seed=1, count=True)
-    check_output(sub, out)
+    check_piece_output(sub, out)
     if sub.kind != "reformulation" and program.calls >= original.calls:
         raise Finding("not_smaller", f"{program.calls} calls of torch; the task has {original.calls}")
     for _ in range(2):
@@ -226,7 +226,7 @@ def by_itself(job: dict, sub: Sub, original: Original) -> Generator:
     if not out.same((yield from program.call(first, seed=2))):
         raise Finding("hidden_rng", "the output depends on the random generator")
     second = yield from program.call(other, seed=1)
-    check_output(sub, second)
+    check_piece_output(sub, second)
     if out.same(second):
         raise Finding("constant_output", "the output is the same for other inputs")
     for i, given in enumerate(sub.inputs):
@@ -235,7 +235,7 @@ def by_itself(job: dict, sub: Sub, original: Original) -> Generator:
             raise Finding("ignores_input", f"{given.name} has no effect")
     if sum(b.count for b in [*first, out]) < LEAST:
         raise Finding("too_small", f"fewer than {LEAST} elements")
-    if only_moves((first, out), (other, second)):
+    if piece_only_moves((first, out), (other, second)):
         raise Finding("pure_copy", "the output has elements of the inputs at fixed places")
     check_arguments(sub, first, original)
 
@@ -264,7 +264,7 @@ def shown(kinds: list[tuple]) -> str:
     return ", ".join(f"{list(shape)} {dtype}" for shape, dtype in kinds)[:120]
 
 
-def check_output(sub: Sub, out: Blob) -> None:
+def check_piece_output(sub: Sub, out: Blob) -> None:
     if (out.shape, out.dtype) != (sub.shape, sub.dtype):
         raise Finding("output_differs_from_declared", f"declared {shown([(sub.shape, sub.dtype)])}, "
                       f"got {shown([(out.shape, out.dtype)])}")  # fmt: skip
@@ -276,7 +276,7 @@ def check_output(sub: Sub, out: Blob) -> None:
         raise Finding("rms_out_of_range", f"the rms of the output is {rms:.3g}")
 
 
-def only_moves(one: tuple[list[Blob], Blob], two: tuple[list[Blob], Blob]) -> bool:
+def piece_only_moves(one: tuple[list[Blob], Blob], two: tuple[list[Blob], Blob]) -> bool:
     """Whether the output's elements are elements of the inputs, at the same places for both
     draws."""
     out = one[1].tensor().flatten()
@@ -396,7 +396,7 @@ def proof(wanted: Proposal, original: Original, by_id: dict[str, Checked], exact
     last = by_id[wanted.output]
     same = all(a.same_values(b) for a, b in zip(last.narrow, original.narrow))
     if exact and not same:
-        raise Finding("composition_not_bitwise", difference(last.narrow, original.narrow))
+        raise Finding("composition_not_bitwise", blob_difference(last.narrow, original.narrow))
     said = rewritten(last, original)
     if said:
         code = "composition_algebra" if said.startswith("fp64") else "composition_inexact"
@@ -421,7 +421,7 @@ def rewritten(piece: Checked, original: Original) -> str | None:
     return None
 
 
-def difference(mine: list[Blob], real: list[Blob]) -> str:
+def blob_difference(mine: list[Blob], real: list[Blob]) -> str:
     if mine[0].shape != real[0].shape:
         return f"the shape is {list(mine[0].shape)}, not {list(real[0].shape)}"
     worst = max(float((a.tensor().double() - b.tensor().double()).abs().max())

@@ -57,11 +57,11 @@ class Beside:
                    "wanted": [[list(shape), dtype] for shape, dtype in self.facts.outputs]}  # fmt: skip
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         fail_on_error(answer, self.p)
-        check_outputs(answers.outputs(answer), self.facts.outputs, self.p.stage)
+        check_told_outputs(answers.outputs(answer), self.facts.outputs, self.p.stage)
         return Ran(0.0, 0.0)
 
 
-def check_outputs(got: list[tuple[tuple, str]], wanted: list[tuple[tuple, str]], stage: str) -> None:
+def check_told_outputs(got: list[tuple[tuple, str]], wanted: list[tuple[tuple, str]], stage: str) -> None:
     """What the process says is to its own disadvantage only: the outputs are compared anyway."""
     if len(got) != len(wanted):
         told = f"forward returned {len(got)} tensors, expected {len(wanted)}."

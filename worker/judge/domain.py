@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from judge.expected import bits
+from judge.expected import bits_of
 from judge.sidecar import Sidecar
 from shared import inputs, structure
 from shared.limits import Unusable
@@ -58,7 +58,7 @@ class Label:
 BLANKS, ZEROS, CONSTANT = Label(BLANK), Label(ZERO), Label(FIXED)
 
 
-def _joined(*labels: Label) -> Label:
+def _joined_labels(*labels: Label) -> Label:
     """Of a tensor that has elements of all of them."""
     kinds = {label.kind for label in labels}
     moving = [label for label in labels if label.moves] or [CONSTANT]
@@ -69,20 +69,20 @@ def _joined(*labels: Label) -> Label:
     )  # fmt: skip
 
 
-def _fixed(*labels: Label) -> Label:
-    return replace(_joined(*labels), kind=FIXED)
+def _fixed_of(*labels: Label) -> Label:
+    return replace(_joined_labels(*labels), kind=FIXED)
 
 
 def _scaled(label: Label, factor: float) -> Label:
     if not label.moves or factor == 0 or not math.isfinite(factor):
-        return label if label.kind == ZERO else _fixed(label)
+        return label if label.kind == ZERO else _fixed_of(label)
     low, high = sorted((label.low * factor, label.high * factor))
     return replace(label, low=low, high=high)
 
 
 def _shifted(label: Label, by: float) -> Label:
     if label.kind == LINEAR and by != 0:
-        return _fixed(label)  # what was zero is not, and a sign changes more than it did
+        return _fixed_of(label)  # what was zero is not, and a sign changes more than it did
     return replace(label, low=label.low + by, high=label.high + by)
 
 
@@ -92,17 +92,17 @@ SAME = "clone _to_copy repeat flip roll cat stack slice_scatter select_scatter".
 WITH_ZEROS = "triu tril diag_embed block_diag".split()
 
 
-def _uniform(w: "_Watch", a: dict) -> Label:
+def _drawn_uniform(w: "_Watch", a: dict) -> Label:
     return w.new(float(a.get("from", 0.0)), float(a.get("to", 1.0)))
 
 
 def _normal(w: "_Watch", a: dict) -> Label:
     means = structure.tensors([a.get("mean"), a.get("std")])
-    return _fixed(w.new(), *map(w.of, means)) if means else w.new()
+    return _fixed_of(w.new(), *map(w.of, means)) if means else w.new()
 
 
-def _all(*more: Label) -> Callable:
-    return lambda w, a: _joined(*more, *map(w.of, structure.tensors(a)))
+def _all_of(*more: Label) -> Callable:
+    return lambda w, a: _joined_labels(*more, *map(w.of, structure.tensors(a)))
 
 
 def _sum(sign: int, x: str = "self", y: str = "other") -> Callable:
@@ -116,7 +116,7 @@ def _sum(sign: int, x: str = "self", y: str = "other") -> Callable:
         if ZERO in (one.kind, other.kind):
             return other if one.kind == ZERO else one
         made = Label(LINEAR, one.roots | other.roots, one.low + other.low, one.high + other.high)
-        return made if one.moves and other.moves else _fixed(made)
+        return made if one.moves and other.moves else _fixed_of(made)
 
     return rule
 
@@ -130,37 +130,37 @@ def _product(w: "_Watch", a: dict) -> Label:
         return ZEROS
     made, moving = Label(LINEAR, one.roots | other.roots), [x for x in (one, other) if x.moves]
     alike = one.roots & other.roots or any(x.sided for x in moving)
-    return made if moving and not alike else _fixed(made)
+    return made if moving and not alike else _fixed_of(made)
 
 
 def _quotient(w: "_Watch", a: dict) -> Label:
     one = w.label(a["self"])
     by = w.number(a["other"], one) if a.get("rounding_mode") is None else None
-    return _scaled(one, 1 / by) if by else _fixed(one, w.label(a["other"]))
+    return _scaled(one, 1 / by) if by else _fixed_of(one, w.label(a["other"]))
 
 
-def _chosen(w: "_Watch", a: dict) -> Label:
+def _picked(w: "_Watch", a: dict) -> Label:
     """By a mask or by places: independent of the values, or what they promise is not known."""
     by = structure.tensors([a.get("mask"), a.get("condition"), a.get("indices")])
-    made = _joined(*(w.label(a[name]) for name in ("self", "other", "value", "values") if name in a))
-    where = _fixed(*map(w.of, by))
-    return _fixed(made, where) if made.roots & where.roots else made
+    made = _joined_labels(*(w.label(a[name]) for name in ("self", "other", "value", "values") if name in a))
+    where = _fixed_of(*map(w.of, by))
+    return _fixed_of(made, where) if made.roots & where.roots else made
 
 
-def _read(w: "_Watch", a: dict) -> Label:
+def _note_read(w: "_Watch", a: dict) -> Label:
     w.read |= w.of(a["self"]).roots
     return CONSTANT
 
 
-DRAWS = {"rand": _uniform, "rand_like": _uniform, "uniform": _uniform, "randn": _normal,
+DRAWS = {"rand": _drawn_uniform, "rand_like": _drawn_uniform, "uniform": _drawn_uniform, "randn": _normal,
          "randn_like": _normal, "normal": _normal}  # fmt: skip
 RULES: dict[str, Callable[["_Watch", dict], Label]] = {
     "add": _sum(1), "sub": _sum(-1), "rsub": _sum(-1, "other", "self"), "mul": _product, "div": _quotient,
     "neg": lambda w, a: _scaled(w.of(a["self"]), -1), "copy": lambda w, a: w.of(a["src"]),
-    "fill": lambda w, a: w.label(a["value"]), "zero": lambda w, a: ZEROS, "masked_fill": _chosen,
-    "where": _chosen, "index_put": _chosen, "_local_scalar_dense": _read,
-    "constant_pad_nd": lambda w, a: _joined(w.of(a["self"]), w.label(a["value"])),
-    **{name: _all() for name in SAME}, **{name: _all(ZEROS) for name in WITH_ZEROS},
+    "fill": lambda w, a: w.label(a["value"]), "zero": lambda w, a: ZEROS, "masked_fill": _picked,
+    "where": _picked, "index_put": _picked, "_local_scalar_dense": _note_read,
+    "constant_pad_nd": lambda w, a: _joined_labels(w.of(a["self"]), w.label(a["value"])),
+    **{name: _all_of() for name in SAME}, **{name: _all_of(ZEROS) for name in WITH_ZEROS},
 }  # fmt: skip
 
 
@@ -184,7 +184,7 @@ class _Watch(TorchDispatchMode):
         written = [told[p.name] for p in func._schema.arguments if p.alias_info and p.alias_info.is_write]
         for t in structure.tensors(written):
             whole = t.numel() * t.element_size() == t.untyped_storage().nbytes()
-            self.put(t, label if whole else _joined(before[id(t)][1], label))
+            self.put(t, label if whole else _joined_labels(before[id(t)][1], label))
         known = {_address(t) for t, _ in before.values()}
         for t in structure.tensors(made):
             if _address(t) not in known:
@@ -200,10 +200,10 @@ class _Watch(TorchDispatchMode):
             return BLANKS
         given = [self.of(t) for t in structure.tensors(told)]
         if torch.Tag.nondeterministic_seeded in func.tags:
-            return _fixed(self.new(), *given)
+            return _fixed_of(self.new(), *given)
         if not any(label.roots for label in given):
             return CONSTANT if any(bool(t.any()) for t in made) else ZEROS
-        return RULES[name](self, told) if name in RULES else _fixed(*given)
+        return RULES[name](self, told) if name in RULES else _fixed_of(*given)
 
     def new(self, low: float = -math.inf, high: float = math.inf) -> Label:
         self.drawn += 1
@@ -219,7 +219,7 @@ class _Watch(TorchDispatchMode):
     def put(self, t: torch.Tensor, label: Label) -> None:
         held = StorageWeakRef(t.untyped_storage()) if _address(t) else None
         known = held is not None and (t.is_floating_point() or not label.moves)
-        self.labels[_address(t)] = held, label if known else _fixed(label)
+        self.labels[_address(t)] = held, label if known else _fixed_of(label)
 
     def label(self, x: object) -> Label:
         """Of a tensor or a number."""
@@ -341,7 +341,7 @@ def _scale(x: torch.Tensor, variant: str, signs: bool) -> torch.Tensor:
         return x * factor
     # Digits of a random value are random, too, and equal values stay equal, in other arguments as well.
     # A quarter: sums of many values stay large.
-    negated = bits(x) >> round(-math.log2(torch.finfo(x.dtype).eps) / 2) & 3 == 0
+    negated = bits_of(x) >> round(-math.log2(torch.finfo(x.dtype).eps) / 2) & 3 == 0
     return torch.where(negated, -factor * x, factor * x)
 
 

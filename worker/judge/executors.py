@@ -93,7 +93,7 @@ class Interpreter:
 
 def heard(data: bytes) -> runner.Done:
     try:
-        return runner.parse(data)
+        return runner.parse_answer(data)
     except runner.BadAnswer as problem:
         raise Forged(str(problem)) from None
 
@@ -110,7 +110,7 @@ class _Runner:
     def greet(self) -> Generator:
         """Waits for the runner's first answer; failures before that are ours."""
         try:
-            done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+            done = heard((yield Ask(runner.unload_request(), self.job["deadlines"]["load_ms"])))
         except Gone as gone:
             raise not_started(gone) from None
         if done.status != Status.DONE:
@@ -124,7 +124,7 @@ class _Runner:
         file = sealed_file(len(data))
         try:
             os.pwrite(file, data, 0)
-            message = runner.load(len(data), region.size)
+            message = runner.load_request(len(data), region.size)
             deadline = self.job["deadlines"]["load_ms"]
             done = heard((yield Ask(message, deadline, [file, region.fd])))
         finally:
@@ -135,7 +135,7 @@ class _Runner:
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip
         index = config * len(self.trace.parts()) + part
         done = heard((yield Ask(
-            runner.run(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
+            runner.run_request(index, mute, timed), deadline_ms or self.job["deadlines"]["call_ms"]
         )))  # fmt: skip
         self.check(done)
         return Ran(self.device_ns(done) / 1e6, done.host_ns / 1e6)
@@ -190,7 +190,7 @@ class DeviceRunner(_Runner):
         if hurt:
             yield Release(hurt=True)
             return
-        done = heard((yield Ask(runner.unload(), self.job["deadlines"]["load_ms"])))
+        done = heard((yield Ask(runner.unload_request(), self.job["deadlines"]["load_ms"])))
         yield Release(hurt=done.status != Status.DONE)
 
 
@@ -199,14 +199,15 @@ def make_program(trace: Trace, family: Family, built: Built, layout: Layout) -> 
     maker, calls, left = Maker(built, family, layout.scratch), [], program.NODES
     for config in range(trace.configurations()):
         for part, places in zip(trace.parts(), layout.parts):
-            calls.append(tuple(itertools.islice(_nodes(maker, part, places, config), left + 1)))
+            calls.append(tuple(itertools.islice(_nodes_of(maker, part, places, config), left + 1)))
             left -= len(calls[-1])
             if left < 0:
-                raise Refused("launches", f"all calls together launch and move more than {program.NODES} times")
+                said = f"all calls together launch and move more than {program.NODES} times"
+                raise Refused("launches", said)
     return program.Program(built.modules, built.functions, tuple(calls))
 
 
-def _nodes(maker: Maker, part: Call, places: list[int], config: int) -> Iterator[program.Node]:
+def _nodes_of(maker: Maker, part: Call, places: list[int], config: int) -> Iterator[program.Node]:
     """One launch in the trace may become several in a program."""
     for node in part.nodes:
         if isinstance(node, Launch):

@@ -18,7 +18,7 @@ BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 Judged = tuple[compare.Errors, tuple[float, float] | None, bool]
 
 
-def bits(t: torch.Tensor) -> torch.Tensor:
+def bits_of(t: torch.Tensor) -> torch.Tensor:
     return t.view(BITS[t.element_size()])
 
 
@@ -76,7 +76,7 @@ class Expected:
     def strays(self, i: int, x: torch.Tensor) -> torch.Tensor:
         """Which elements of a changed input should have been left alone."""
         left, before = self.left[i]
-        return left & (bits(x.contiguous()) != bits(before.contiguous()))
+        return left & (bits_of(x.contiguous()) != bits_of(before.contiguous()))
 
     def outside(self, i: int, x: torch.Tensor) -> torch.Tensor:
         """The elements of a changed input that the reference changes; zero for those that it leaves

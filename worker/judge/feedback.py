@@ -54,6 +54,6 @@ def from_error(stage: str, text: str) -> str:
     return shorten(where + "\n" + clean(text))
 
 
-def number(x: float) -> str:
+def rounded(x: float) -> str:
     """Rounds figures so that they are the same on every machine."""
     return f"{x:.1e}"

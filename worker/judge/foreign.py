@@ -22,7 +22,7 @@ SAYS = {"load_failed": "the file fails: ", "inputs_failed": "get_inputs raises "
 def look_at(job: dict, environment: dict) -> Generator:
     answer = {"usable": False, "reasons": [], "self_test": None, "environment": environment}
     try:
-        reasons = yield from gate(job)
+        reasons = yield from foreign_gate(job)
     except NoChild as problem:
         return {"infra": str(problem)}
     except Unusable as problem:
@@ -35,19 +35,19 @@ def look_at(job: dict, environment: dict) -> Generator:
     return answer | {"usable": not reasons, "reasons": reasons, "returns": "a tensor"}
 
 
-def gate(job: dict) -> Generator:
+def foreign_gate(job: dict) -> Generator:
     """Why the task cannot be judged; empty if it can."""
-    first, shifted, others_pass = yield from decomposing.in_child(job, examined(job))
+    first, shifted, others_pass = yield from decomposing.in_child(job, look_closely(job))
     again = yield from decomposing.in_child(job, repeated(job, first.seed))
     bound = compare.FLOOR[torch.float32]
-    if not truth.same(first.truth, again.truth, bound):
+    if not truth.same_truths(first.truth, again.truth, bound):
         return ["nondeterministic: the same seed gives another output"]
-    if not truth.same(first.truth, [shifted.tensor()], bound):
+    if not truth.same_truths(first.truth, [shifted.tensor()], bound):
         return ["nondeterministic: forward draws random numbers"]
-    return truth.shallow(first, others_pass)
+    return truth.says_little(first, others_pass)
 
 
-def examined(job: dict) -> Generator:
+def look_closely(job: dict) -> Generator:
     """The answer to the first inputs, the same with another state of the random numbers, and
     whether other inputs' answers pass for it."""
     program = yield from loaded(job)
@@ -62,7 +62,7 @@ def examined(job: dict) -> Generator:
 
 def repeated(job: dict, seed: int) -> Generator:
     program = yield from loaded(job)
-    expected, _ = yield from answered(program, seed)
+    expected, _ = yield from answers_of(program, seed)
     return expected
 
 
@@ -76,13 +76,13 @@ def exact(job: dict, program: Program, label: str) -> Generator:
     """Redraws until integer outputs do not depend on rounding."""
     for attempt in range(truth.REDRAWS):
         seed = inputs.derive(job["seed"], f"{label}/{attempt}" if attempt else label)
-        expected, args = yield from answered(program, seed)
+        expected, args = yield from answers_of(program, seed)
         if expected.exact():
             return expected, args
     raise Unusable(f"integer outputs tie in {truth.REDRAWS} draws")
 
 
-def answered(program: Program, seed: int) -> Generator:
+def answers_of(program: Program, seed: int) -> Generator:
     args: list[Blob] = yield from program.draw(seed)
     if not args:
         raise Unusable("get_inputs returns no tensor: a kernel needs one to work on")

@@ -134,7 +134,8 @@ class Judge:
             if not self.room.enter(name, asked):
                 return
             self.queue.popleft()
-            steps, task = verdict.run(asked, self.environment, self.builds, self.o), blame.key(asked)
+            steps = verdict.run_job(asked, self.environment, self.builds, self.o)
+            task = blame.blame_key(asked)
             if self.blame.blames(task) and not verdict.is_boxed(asked):
                 steps = verdict.unusable(asked, self.environment, blame.WHY)
             job = Job(name, asked, steps, time.monotonic(), task)

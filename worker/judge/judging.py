@@ -135,12 +135,12 @@ def judge_trial(job, p, got, expected, variant, where="") -> None:
             if not p.trials:  # what the other protocol says of the task as written
                 rest = range(i + 1, len(expected.outputs()))
                 p.stock = p.stock and all(expected.judge(j, got[j].to(t.device))[0].stock_close for j in rest)
-            p.trials.append(finite(worst))
+            p.trials.append(finite_record(worst))
             if i in expected.left and bool(expected.strays(i, x).any()):
                 told = f"{expected.name(i)} differs where the reference leaves it alone{where}."
                 raise Verdict("hack", "trials", told[0].upper() + told[1:], "input-mutated")
             raise wrong(p, expected.name(i), expected.outside(i, x), t, e, limit, variant, where)
-    p.trials.append(finite(worst))
+    p.trials.append(finite_record(worst))
 
 
 def note_checks(job: dict, p: Progress, expected: truth.Expected) -> None:
@@ -158,14 +158,14 @@ def wrong(p, what, x, t, e, limit, variant, extra="") -> Verdict:
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
                        "holds NaN.")  # fmt: skip
     bound = limit[0] if limit else 0.0
-    told = f"{where}: max abs error {feedback.number(e.max_abs)}"
+    told = f"{where}: max abs error {feedback.rounded(e.max_abs)}"
     if e.not_finite:
         told += f", {e.not_finite} infinities of the right answer are missing"
     elif limit is None or not compare.within(e, limit):
-        told += f", error ratio {feedback.number(e.ratio)}, allowed {feedback.number(bound)}"
+        told += f", error ratio {feedback.rounded(e.ratio)}, allowed {feedback.rounded(bound)}"
     if e.worst and e.worst.ratio > e.worst.allowed:
-        told += (f"; error ratio {feedback.number(e.worst.ratio)} in {e.worst.place}, where "
-                 f"{feedback.number(e.worst.allowed)} is allowed")  # fmt: skip
+        told += (f"; error ratio {feedback.rounded(e.worst.ratio)} in {e.worst.place}, where "
+                 f"{feedback.rounded(e.worst.allowed)} is allowed")  # fmt: skip
     return Verdict("wrong_values", "trials", f"{told}.{first_wrong(x, t, bound)}")
 
 
@@ -201,7 +201,7 @@ def since(start: float) -> float:
     return round((time.monotonic() - start) * 1e3, 1)
 
 
-def finite(values: dict) -> dict:
+def finite_record(values: dict) -> dict:
     """JSON has no Inf, so a very large number replaces it."""
     return {
         k: (1e308 if isinstance(v, float) and not abs(v) < 1e308 else v) for k, v in values.items()

@@ -38,8 +38,8 @@ from dataclasses import dataclass
 
 from judge import cubin, feedback, shared_object, triton_trace
 from judge.judging import Verdict
-from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, number, text, three
-from judge.traces import view, whole
+from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, plain_number, text, three
+from judge.traces import view, whole_number
 from shared import native, plain_c, program
 from shared.kernel_language import is_plain
 from shared.program import BLOCK, GRID, ITEM, MAP_BYTES, MAP_ITEM, STRUCT_BYTES, THREADS
@@ -108,7 +108,7 @@ FAMILIES = {
 # ---- what a trace may say --------------------------------------------------------------
 
 
-def check(trace: Trace, family: Family) -> None:
+def check_launches(trace: Trace, family: Family) -> None:
     """Raises BadTrace or Refused unless every kernel and launch has a known form and stays within
     the buffers of its call. A lane refuses what its language does not have."""
     for source in trace.texts:
@@ -129,10 +129,10 @@ def check(trace: Trace, family: Family) -> None:
             for told in (launch.told, *launch.tuned):
                 _check_launch(told, call, trace, family)
             if family.kernel:
-                whole(launch.told["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
+                whole_number(launch.told["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
             else:
-                whole(launch.told["text"], 0, len(trace.texts) - 1, "a text")
-                _check_name(launch.told["function"])
+                whole_number(launch.told["text"], 0, len(trace.texts) - 1, "a text")
+                _check_symbol(launch.told["function"])
     if not family.kernel:
         try:
             native.called([n.told for call in trace.calls for n in call.launches()])
@@ -146,11 +146,11 @@ def _check_kernel(told: dict, trace: Trace, family: Family) -> None:
     elif told.keys() != family.kernel:
         raise BadTrace("a malformed kernel")
     else:
-        whole(told["text"], 0, len(trace.texts) - 1, "a text")
-    _check_name(told["name"])
+        whole_number(told["text"], 0, len(trace.texts) - 1, "a text")
+    _check_symbol(told["name"])
 
 
-def _check_name(name: object) -> None:
+def _check_symbol(name: object) -> None:
     if not _SYMBOL.fullmatch(text(name, 4000, "a function's name")):
         raise BadTrace("a malformed function name")
 
@@ -172,14 +172,14 @@ def _check_launch(told: dict, call: Call, trace: Trace, family: Family) -> None:
     for size, most in zip(told["grid"], GRID):
         if size == 0:
             raise Refused("grid-empty", "a kernel is launched on a grid without programs")
-        whole(size, 1, most, "a grid's dimension")
+        whole_number(size, 1, most, "a grid's dimension")
     options = told["options"]
     if not isinstance(options, dict) or not options.keys() <= family.options:
         raise BadTrace("the options of a launch")
     if family.interpreted:
         triton_trace.check_options(options)
     if "kernel" in options:
-        whole(options["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
+        whole_number(options["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
 
 
 def _check_argument(arg: object, call: Call, trace: Trace, kinds: frozenset[str]) -> None:
@@ -190,17 +190,17 @@ def _check_argument(arg: object, call: Call, trace: Trace, kinds: frozenset[str]
         text(arg["b"], 2 * STRUCT_BYTES, "an argument's bytes")
         if "t" in arg:
             view(arg["t"], call.buffers)
-            whole(arg["o"], 0, _REACH, "an address in a tensor")
+            whole_number(arg["o"], 0, _REACH, "an address in a tensor")
     elif kind in kinds:
         triton_trace.check_argument(arg, call, len(trace.kernels))
     elif arg is not None:
-        number(arg, "an argument")
+        plain_number(arg, "an argument")
 
 
 # ---- what a lane is asked --------------------------------------------------------------
 
 
-def tensors(told: dict) -> Iterator[list]:
+def raw_tensors(told: dict) -> Iterator[list]:
     """The tensors of a launch as they came, in the order of the arguments."""
     args = told["args"]
     for arg in args.values() if isinstance(args, dict) else args:
@@ -220,10 +220,10 @@ def _tensors(arg: object) -> Iterator[list]:
 
 def views(launch: Launch, call: Call) -> list[View]:
     """The tensors of a launch, without duplicates."""
-    return list(dict.fromkeys(view(raw, call.buffers) for raw in tensors(launch.told)))
+    return list(dict.fromkeys(view(raw, call.buffers) for raw in raw_tensors(launch.told)))
 
 
-def name(trace: Trace, launch: Launch) -> str:
+def launch_name(trace: Trace, launch: Launch) -> str:
     """The kernel's or the function's."""
     kernel = launch.told.get("kernel")
     return launch.told["function"] if kernel is None else trace.kernels[kernel]["name"]
@@ -268,7 +268,7 @@ def _distinct(trace: Trace, family: Family) -> dict[str, tuple[dict, int]]:
                 key = json.dumps(asked)
                 before = found[key][0]["tuned"] if key in found else True
                 asked["tuned"] = bool(launch.tuned) and before
-                found[key] = asked, sum(1 for _ in tensors(launch.at(config)))
+                found[key] = asked, sum(1 for _ in raw_tensors(launch.at(config)))
     return found
 
 
@@ -329,7 +329,7 @@ class Built:
             sources = dict(_read_source(one, len(trace.texts)) for one in libraries)
             if any(f.module >= len(modules) for f in functions):
                 raise BadTrace("a function without a module")
-            takes = [cubin.parameters(m.data) if m.kind == "cubin" else None for m in modules]
+            takes = [cubin.kernel_parameters(m.data) if m.kind == "cubin" else None for m in modules]
             asked = _distinct(trace, family)
             answers = listed(told["launches"], len(asked), "answers")
             if len(answers) != len(asked):
@@ -365,8 +365,8 @@ class Built:
 
 
 def _read_function(told: dict) -> program.Function:
-    _check_name(told["name"])
-    return program.Function(whole(told["module"], 0, BINARIES, "a module's number"), told["name"])
+    _check_symbol(told["name"])
+    return program.Function(whole_number(told["module"], 0, BINARIES, "a module's number"), told["name"])
 
 
 def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Module, ...]:
@@ -374,11 +374,11 @@ def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Mo
         raise Refused("cubin", "the compiled kernels are too large")
     found, at = [], 0
     for one in listed(told, BINARIES, "modules"):
-        size = whole(one["bytes"], 1, BUILT_BYTES, "a module's size")
+        size = whole_number(one["bytes"], 1, BUILT_BYTES, "a module's size")
         part = data[at : at + size]
         at += size
         if one["kind"] == "cubin":
-            cubin.check(part, cubin.parameters(part), family.headers)
+            cubin.check_cubin(part, cubin.kernel_parameters(part), family.headers)
         elif one["kind"] == "library":
             _check_library(part)
         else:
@@ -399,12 +399,12 @@ def _read_source(told: dict, texts: int) -> tuple[int, tuple[str, tuple[str, ...
         raise BadTrace(f"the compiled text: {problem}") from None
     if not all(map(_OPTION.fullmatch, options)):
         raise BadTrace("an option of the compiler")
-    return whole(told["text"], 0, texts - 1, "a text"), (source, tuple(options))
+    return whole_number(told["text"], 0, texts - 1, "a text"), (source, tuple(options))
 
 
 def _check_library(data: bytes) -> None:
     try:
-        shared_object.check(data)
+        shared_object.check_library(data)
     except shared_object.NotPure as problem:
         raise Verdict("compile_error", "compile", str(problem), message=str(problem)) from None
     except shared_object.BadLibrary as problem:
@@ -427,30 +427,30 @@ def _read_launch(
 def _read_node(told: dict, count: int, functions: tuple[program.Function, ...], takes: list) -> Node:
     """`takes` has the sizes of the kernels' parameters for each module, None for a library. A driver
     reads as many bytes as a cubin says, so they must be there."""
-    index = whole(told["function"], 0, len(functions) - 1, "a function's number")
+    index = whole_number(told["function"], 0, len(functions) - 1, "a function's number")
     function = functions[index]
     params = tuple(_read_param(p, count) for p in listed(told["params"], PARAMETERS, "params"))
     if takes[function.module] is None:
         if any(kind not in ("p", "n") for kind, *_ in params):
             raise BadTrace("a library's function takes addresses and numbers")
         return Node(index, params)
-    if tuple(map(_size, params)) != takes[function.module].get(function.name):
+    if tuple(map(_param_bytes, params)) != takes[function.module].get(function.name):
         raise BadTrace("parameters that the kernel does not have")
     grid, block = three(told["grid"], GRID, "a grid"), three(told["block"], BLOCK, "a block")
     cluster = three(told["cluster"], _CLUSTER, "a cluster")
     if math.prod(block) > THREADS or math.prod(cluster) > 16:
         raise Refused("block", f"a block of {math.prod(block)} threads; at most {THREADS} are allowed")
-    shared = whole(told["shared"], 0, 256 << 10, "shared memory")
+    shared = whole_number(told["shared"], 0, 256 << 10, "shared memory")
     flags = told["cooperative"], told["pdl"]
     if not all(isinstance(flag, bool) for flag in flags):
         raise BadTrace("a launch flag that is not a boolean")
-    scratch = whole(told["scratch"], 0, 1 << 50, "scratch memory")
+    scratch = whole_number(told["scratch"], 0, 1 << 50, "scratch memory")
     if any(at > scratch for kind, at, *_ in params if kind == "w"):
         raise BadTrace("an address outside the scratch memory")
     return Node(index, params, grid, block, cluster, shared, *flags, scratch)
 
 
-def _size(param: tuple) -> int:
+def _param_bytes(param: tuple) -> int:
     kind, first, *_ = param
     return first if kind == "n" else len(first) if kind == "s" else MAP_BYTES if kind == "m" else 8
 
@@ -462,14 +462,14 @@ def _read_param(told: list, count: int) -> tuple:
         return _read_struct(first, *rest, count)
     if kind == "n":
         (bits,) = rest
-        size = whole(first, 1, 8, "a number's size")
-        return "n", size, whole(bits, 0, (1 << 8 * size) - 1, "a number's bits")
+        size = whole_number(first, 1, 8, "a number's size")
+        return "n", size, whole_number(bits, 0, (1 << 8 * size) - 1, "a number's bits")
     if kind == "w":
-        return "w", whole(first, 0, 1 << 50, "an address in scratch memory")
+        return "w", whole_number(first, 0, 1 << 50, "an address in scratch memory")
     if kind not in ("p", "m"):
         raise BadTrace("a parameter of another kind")
-    index = whole(first, 0, count - 1, "a tensor's number")
-    offset = whole(rest[0], -_REACH, _REACH, "an offset")
+    index = whole_number(first, 0, count - 1, "a tensor's number")
+    offset = whole_number(rest[0], -_REACH, _REACH, "an offset")
     return ("m", index, offset, *_read_map(*rest[1:])) if kind == "m" else ("p", index, offset)
 
 
@@ -484,7 +484,7 @@ def _read_struct(told: str, patches: list, count: int) -> tuple:
             raise BadTrace("a place in a parameter")
         read = _read_param(patch, count)
         size, step = (MAP_BYTES, 64) if read[0] == "m" else (8, 8)
-        whole(offset, end, len(data) - size, "a place in a parameter")
+        whole_number(offset, end, len(data) - size, "a place in a parameter")
         if offset % step:
             raise BadTrace("a place in a parameter")
         found.append((offset, read))
@@ -497,12 +497,12 @@ def _read_map(dtype: int, shape: list, strides: list, box: list, swizzle: int, f
     if not 0 < rank == len(box) == len(strides) + 1:
         raise BadTrace("a tensor map's dimensions")
     return (
-        whole(dtype, 0, len(MAP_ITEM) - 1, "a tensor map's type"),
-        tuple(whole(n, 1, (1 << 32) - 1, "a tensor map's size") for n in shape),
-        tuple(whole(n, 0, (1 << 40) - 1, "a tensor map's stride") for n in strides),
-        tuple(whole(n, 1, 256, "a tensor map's box") for n in listed(box, 5, "a box")),
-        whole(swizzle, 0, 3, "a swizzle"),
-        whole(fill, 0, 1, "a fill"),
+        whole_number(dtype, 0, len(MAP_ITEM) - 1, "a tensor map's type"),
+        tuple(whole_number(n, 1, (1 << 32) - 1, "a tensor map's size") for n in shape),
+        tuple(whole_number(n, 0, (1 << 40) - 1, "a tensor map's stride") for n in strides),
+        tuple(whole_number(n, 1, 256, "a tensor map's box") for n in listed(box, 5, "a box")),
+        whole_number(swizzle, 0, 3, "a swizzle"),
+        whole_number(fill, 0, 1, "a fill"),
     )
 
 
@@ -517,7 +517,7 @@ class Maker:
 
     def nodes(self, launch: Launch, part: Call, places: list[int], config: int) -> list[program.Node]:
         config, nodes = self.built.chosen(launch, config, part, self.family)
-        given = [view(raw, part.buffers) for raw in tensors(launch.at(config))]
+        given = [view(raw, part.buffers) for raw in raw_tensors(launch.at(config))]
         spans = [(places[v.buffer], v.offset * ITEM[v.dtype], part.buffers[v.buffer].bytes) for v in given]
         return [self._node(node, spans) for node in nodes]
 

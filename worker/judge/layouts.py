@@ -2,7 +2,7 @@
 (cat, contiguous, flip) would do it without a kernel, so they are refused."""
 
 import torch
-from judge.expected import Expected, bits
+from judge.expected import Expected, bits_of
 from judge.traces import Call, Move, Refused
 from judge.truth import Reference
 from shared import inputs
@@ -16,7 +16,7 @@ DRAWS = 2, 5
 MIX = 0x5851F42D4C957F2D  # spreads the values of several draws over 64 bits
 
 
-def only_moves(reference: Reference, seed: str) -> bool:
+def task_only_moves(reference: Reference, seed: str) -> bool:
     """Whether every output element is a constant or copied from an input element, always the same
     one, whatever the values and weights."""
     outputs: list[list[torch.Tensor]] = []  # by draw
@@ -24,8 +24,8 @@ def only_moves(reference: Reference, seed: str) -> bool:
     for wanted in DRAWS:
         while len(outputs) < wanted:
             label = f"{seed}/{len(outputs)}"
-            expected = _answer(reference, label, "signed") if len(outputs) % 2 else None
-            expected = expected or _answer(reference, label, "plain")
+            expected = _answer_on(reference, label, "signed") if len(outputs) % 2 else None
+            expected = expected or _answer_on(reference, label, "plain")
             if expected is None:
                 return False
             outputs.append(expected.eager)
@@ -33,12 +33,12 @@ def only_moves(reference: Reference, seed: str) -> bool:
             del expected  # the right answers take memory, too
         if not all(out.is_floating_point() and out.numel() for out in outputs[0]):
             return False
-        if not all(_explained(out, given) for out in zip(*outputs)):
+        if not all(_only_moved(out, given) for out in zip(*outputs)):
             return False
     return True
 
 
-def _answer(reference: Reference, seed: str, variant: str) -> Expected | None:
+def _answer_on(reference: Reference, seed: str, variant: str) -> Expected | None:
     """None if the reference does not accept such inputs."""
     pair = reference.fresh()
     pair.start(inputs.derive(seed, f"weights-{variant}"), moved=True)
@@ -50,7 +50,7 @@ def _answer(reference: Reference, seed: str, variant: str) -> Expected | None:
         return None
 
 
-def check(call: Call) -> None:
+def check_layouts(call: Call) -> None:
     """Raises Refused if the call copies anything except constants and parameters."""
     for node in call.nodes:
         if isinstance(node, Move) and node.source is not None:
@@ -69,29 +69,29 @@ def _floats(args: list) -> list[torch.Tensor]:
     return [t.reshape(-1) for t in inputs.tensors(args) if t.is_floating_point()]
 
 
-def _explained(outs: tuple[torch.Tensor, ...], given: list[list[torch.Tensor]]) -> bool:
+def _only_moved(outs: tuple[torch.Tensor, ...], given: list[list[torch.Tensor]]) -> bool:
     """Whether each sampled element of an output has a constant value in all draws, or the values
     of one input element in all of them."""
     at = _sampled(outs[0]).to(outs[0].device)
     now = [out.flatten()[at] for out in outs]
     constant = torch.stack([values == now[0] for values in now]).all(dim=0)
-    keys, group = _keys(now)[~constant].unique(return_inverse=True)
+    keys, group = _keys_of_draws(now)[~constant].unique(return_inverse=True)
     if not len(keys):
         return True
     found = torch.zeros_like(keys, dtype=torch.bool)
     for flats in zip(*given):
         for start in range(0, flats[0].numel(), CHUNK):
             pieces = [flat[start : start + CHUNK].to(now[0].dtype) for flat in flats]
-            mixed = _keys(pieces)
+            mixed = _keys_of_draws(pieces)
             near = torch.searchsorted(keys, mixed).clamp_(max=len(keys) - 1)
             found[near[keys[near] == mixed]] = True
     return bool(found[group].all())
 
 
-def _keys(draws: list[torch.Tensor]) -> torch.Tensor:
+def _keys_of_draws(draws: list[torch.Tensor]) -> torch.Tensor:
     """One number per element for its values in all draws."""
     mixed = torch.zeros_like(draws[0], dtype=torch.int64)
     for values in draws:
-        mixed = mixed * MIX + bits(values.contiguous()).to(torch.int64)
+        mixed = mixed * MIX + bits_of(values.contiguous()).to(torch.int64)
         mixed ^= mixed >> 29
     return mixed

@@ -96,7 +96,7 @@ NODES = (
 )  # fmt: skip
 
 
-def check(source: str) -> ast.Module:
+def check_piece(source: str) -> ast.Module:
     """The file's tree. Raises Finding."""
     if len(source) > LONGEST:
         raise Finding("bad_schema", f"the source has more than {LONGEST} characters")

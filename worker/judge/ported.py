@@ -41,7 +41,7 @@ class CannotPort(Exception):
     """Says why the text cannot be written."""
 
 
-def write(
+def write_out(
     job: dict, facts, trace: Trace, names: dict[str, str], built: object,
     choose: Callable[[Launch, Call], dict], where: str,
 ) -> tuple["Writer | None", str | None]:  # fmt: skip
@@ -55,13 +55,13 @@ def write(
         return None, str(problem)
 
 
-def identifier(name: object) -> str:
+def plain_word(name: object) -> str:
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
         raise CannotPort("a name that is no plain identifier")
     return name
 
 
-def number(value: object) -> str:
+def spelled(value: object) -> str:
     if isinstance(value, dict):
         value = float(value["float"])
     if isinstance(value, float) and not math.isfinite(value):
@@ -92,7 +92,7 @@ class Writer:
             self.places = region.lay_out(trace, facts.inputs, held, 0).parts
         self.copied: dict[tuple, tuple[str, str, bool]] = {}  # inputs and state: whether it is changed there
         self.head: list[str] = []  # the imports
-        self.meant = BUILTINS | _taken(job["task"]["source"])  # names of the file, by what says what each is
+        self.meant = BUILTINS | _task_names(job["task"]["source"])  # names of the file, by what says what each is
         self.import_line("torch", "import torch")
         for name in ("ModelNew", "_as_judged", "_same"):
             self.claim(name, "defined here")
@@ -159,7 +159,7 @@ class Writer:
                 shape, dtype, strides = told["tensor"]
                 self.told.append(f"    {name}: {dtype} {tuple(shape)}, strides {tuple(strides)}")
             elif "value" in told:
-                value = number(told["value"])
+                value = spelled(told["value"])
                 self.body.append(f"_same({name!r}, {name}, {value})")
                 self.told.append(f"    {name}: {value}"[:90])
             else:
@@ -295,15 +295,15 @@ class Writer:
                 return f"{self.buffers[node.to.buffer]} = {made}"
         if node.source is not None:
             return f"{to}.copy_({self.view(node.source)})"
-        return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({number(node.value)})"
+        return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({spelled(node.value)})"
 
     def launch(self, node: Launch, call: Call) -> str:
         told = self.choose(node, call)
         if self.job["family"] == "cuda":
             return self.cuda_launch(node.told)
         name = self.kernel(node.told["kernel"])
-        args = [f"{identifier(n)}={self.argument(a)}" for n, a in told["args"].items()]
-        args += [f"{identifier(n)}={number(v)}" for n, v in told["options"].items() if v is not None]
+        args = [f"{plain_word(n)}={self.argument(a)}" for n, a in told["args"].items()]
+        args += [f"{plain_word(n)}={spelled(v)}" for n, v in told["options"].items() if v is not None]
         grid = tuple(int(g) for g in told["grid"])
         return f"{name}[{grid!r}]({', '.join(args)})"
 
@@ -312,21 +312,21 @@ class Writer:
         args = [self.argument(a) for a in told["args"].values()]
         grid, block = (tuple(map(int, x)) for x in (told["grid"], told["options"]["block"]))
         where = f"{grid!r}, {block!r}, {int(told['options'].get('shared', 0))}"
-        return f"{self.source(kernel['text'])}.{identifier(kernel['name'])}[{where}]({', '.join(args)})"
+        return f"{self.source(kernel['text'])}.{plain_word(kernel['name'])}[{where}]({', '.join(args)})"
 
     def call(self, node: Launch) -> str:
         args = ", ".join(self.argument(a) for a in node.told["args"])
-        return f"{self.source(node.told['text'])}.{identifier(node.told['function'])}({args})"
+        return f"{self.source(node.told['text'])}.{plain_word(node.told['function'])}({args})"
 
     def argument(self, told: object) -> str:
         """Of a launch, or what a name of a kernel means."""
         if not isinstance(told, dict) or "float" in told:
-            return number(told)
+            return spelled(told)
         ((kind, held),) = told.items()
         if kind == "t":
             return self.view(view(held, self.held))
         if kind == "value":
-            return number(held)
+            return spelled(held)
         if kind == "tuple":
             return "(" + "".join(f"{self.argument(part)}, " for part in held) + ")"
         if kind == "constexpr":
@@ -343,7 +343,7 @@ class Writer:
             self.import_line("TensorDescriptor", "from triton.tools.tensor_descriptor import TensorDescriptor")
             shape, strides, block = (list(map(int, x)) for x in held[1:4])
             base = self.view(view(held[0], self.held))
-            return f"TensorDescriptor({base}, {shape!r}, {strides!r}, {block!r}, {number(held[4])})"
+            return f"TensorDescriptor({base}, {shape!r}, {strides!r}, {block!r}, {spelled(held[4])})"
         raise CannotPort(f"an argument of kind {kind!r}")
 
     # ---- kernels and sources ----
@@ -368,17 +368,17 @@ class Writer:
         if index in self.kernels:
             return self.kernels[index]
         told = self.trace.kernels[index]
-        name = identifier(told["name"])
+        name = plain_word(told["name"])
         self.claim(name, f"kernel {index}")
         self.kernels[index] = name
         self.language()
         text, names = self.function(index)
         for used in names:
-            self.bind(identifier(used), told["bind"][used])
+            self.bind(plain_word(used), told["bind"][used])
         flags = [f"{flag}=True" for flag in ("noinline",) if told.get(flag)]
         for flag in ("do_not_specialize", "do_not_specialize_on_alignment"):
             if told.get(flag):
-                held = [n if isinstance(n, int) else identifier(n) for n in told[flag]]
+                held = [n if isinstance(n, int) else plain_word(n) for n in told[flag]]
                 flags.append(f"{flag}={held!r}")
         language = "triton"
         if told.get("language") == "gluon":
@@ -429,7 +429,7 @@ class Writer:
             first, *found = judged.of(self.trace.calls[0]), *(form().of(call) for call in again.calls)
         except (CannotPort, kernel_language.Denied) as problem:
             return str(problem)
-        return next(filter(None, (canonical.difference(first, one) for one in found)), None)
+        return next(filter(None, (canonical.form_difference(first, one) for one in found)), None)
 
     def depends_on_seed(self, drawn: Trace, names: dict[str, str]) -> bool:
         """Whether the first call is another in `drawn`, the candidate's trace where its constructor
@@ -444,11 +444,11 @@ class Writer:
         """Defines a free name of a kernel."""
         ((kind, held),) = told.items()
         if kind == "module":
-            self.import_line(name, f"import {_dotted(held)} as {name}")
+            self.import_line(name, f"import {_dotted_path(held)} as {name}")
         elif kind == "from":
             module, member = held
             if module != "builtins":
-                self.import_line(name, f"from {_dotted(module)} import {identifier(member)} as {name}")
+                self.import_line(name, f"from {_dotted_path(module)} import {plain_word(member)} as {name}")
         elif kind == "kernel":
             other = self.kernel(held)
             if other != name:
@@ -504,7 +504,7 @@ class Writer:
             return "(" + "".join(f"{self.output(part, call)}, " for part in held) + ")"
         if kind == "dict":
             return "{" + ", ".join(f"{k!r}: {self.output(v, call)}" for k, v in held) + "}"
-        return number(held)
+        return spelled(held)
 
 
 def _quoted(text: str) -> str:
@@ -512,7 +512,7 @@ def _quoted(text: str) -> str:
 
 
 @functools.lru_cache(taskfile.FILES)
-def _taken(source: str) -> dict[str, str]:
+def _task_names(source: str) -> dict[str, str]:
     """The names that the task's file defines or looks up, with the line that imports each."""
     tree, found = ast.parse(source), {}
     tables = [symtable.symtable(source, "task", "exec")]
@@ -540,6 +540,6 @@ def _import(node: ast.Import | ast.ImportFrom, one: ast.alias, name: str) -> str
     return f"import {one.name} as {name}" if one.asname else f"import {name}"
 
 
-def _dotted(module: object) -> str:
+def _dotted_path(module: object) -> str:
     parts = str(module).split(".")
-    return ".".join(identifier(part) for part in parts)
+    return ".".join(plain_word(part) for part in parts)

@@ -62,7 +62,7 @@ def start(job: dict) -> Generator:
         raise NoChild(f"a boxed process ended before its work began ({gone.why}): {said}") from None
 
 
-def fail_on_error(op: str, answer: dict) -> None:
+def fail_as_finding(op: str, answer: dict) -> None:
     problem = answers.problem(answer)
     if problem is None:
         if answer.get("ok") is not True:
@@ -80,8 +80,8 @@ def proposal(message: dict, deadline_ms: int) -> Generator:
     file = HostRegion(Layout(size=PROPOSAL_BYTES))
     try:
         answer = yield Ask(message | {"bytes": PROPOSAL_BYTES}, deadline_ms, [file.fd])
-        fail_on_error("propose", answer)
-        return bytes(file.map[: answers.size(answer, PROPOSAL_BYTES)])
+        fail_as_finding("propose", answer)
+        return bytes(file.map[: answers.size_told(answer, PROPOSAL_BYTES)])
     finally:
         file.close()
 
@@ -100,14 +100,14 @@ class Program:
         message = {"op": "load", "source": self.source,
                    "init_seed": inputs.derive(self.job["seed"], "init")}  # fmt: skip
         answer = yield Ask(message, self.deadline_ms)
-        fail_on_error("load", answer)
+        fail_as_finding("load", answer)
         return [_state(one) for one in _list(answer.get("state"))]
 
     def read_state(self, state: list[tuple[str, tuple, str]]) -> Generator:
         size = sum(torch.Size(s).numel() * ITEM[d] + 64 for _, s, d in state)
         with _File(size) as file:
             answer = yield Ask({"op": "state", "bytes": file.size}, self.deadline_ms, [file.fd])
-            fail_on_error("state", answer)
+            fail_as_finding("state", answer)
             values = taken(answer, file)
         if len(values) != len(state):
             raise Forged("a state of another size")
@@ -116,17 +116,17 @@ class Program:
     def write_state(self, values: dict[str, Blob]) -> Generator:
         if not values:
             return
-        with _File(_size(list(values.values()))) as file:
-            told = put(list(values.values()), file)
+        with _File(_blob_bytes(list(values.values()))) as file:
+            told = put_blobs(list(values.values()), file)
             message = {"op": "state", "names": list(values), "tensors": told, "bytes": file.size}
             answer = yield Ask(message, self.deadline_ms, [file.fd])
-            fail_on_error("state", answer)
+            fail_as_finding("state", answer)
 
     def draw(self, seed: int) -> Generator:
         with _File(ROOM) as file:
             message = {"op": "draw", "seed": seed, "bytes": ROOM}
             answer = yield Ask(message, self.deadline_ms, [file.fd])
-            fail_on_error("draw", answer)
+            fail_as_finding("draw", answer)
             values = taken(answer, file)
         places, rest = _list(answer.get("places")), _list(answer.get("rest"))
         if len(places) != len(values) or not all(type(i) is int for i in places):
@@ -136,12 +136,12 @@ class Program:
 
     def call(self, args: list[Blob], seed: int = 0, wide: bool = False, fresh: bool = True,
              count: bool = False) -> Generator:  # fmt: skip
-        with _File(_size(args)) as given, _File(ROOM) as made:
-            message = {"op": "call", "tensors": put(args, given), "in_bytes": given.size,
+        with _File(_blob_bytes(args)) as given, _File(ROOM) as made:
+            message = {"op": "call", "tensors": put_blobs(args, given), "in_bytes": given.size,
                        "places": self.places, "rest": self.rest, "bytes": ROOM, "seed": seed,
                        "wide": wide, "fresh": fresh, "count": count}  # fmt: skip
             answer = yield Ask(message, self.deadline_ms, [given.fd, made.fd])
-            fail_on_error("call", answer)
+            fail_as_finding("call", answer)
             values = taken(answer, made)
         if len(values) != 1:
             raise Forged("not one output")
@@ -166,11 +166,11 @@ class _File(HostRegion):
         self.close()
 
 
-def _size(blobs: list[Blob]) -> int:
+def _blob_bytes(blobs: list[Blob]) -> int:
     return sum(b.flat.numel() + 64 for b in blobs)
 
 
-def put(blobs: list[Blob], file: _File) -> list:
+def put_blobs(blobs: list[Blob], file: _File) -> list:
     told, at = [], 0
     for b in blobs:
         file.bytes[at : at + b.flat.numel()] = b.flat
@@ -186,7 +186,7 @@ def taken(answer: dict, file: _File) -> list[Blob]:
 
 def _blob(told: object, file: _File) -> Blob:
     shape, dtype, strides, at = _list(told, 4)
-    shape, strides = _sizes(shape), _sizes(strides)
+    shape, strides = _read_sizes(shape), _read_sizes(strides)
     if not isinstance(dtype, str) or dtype not in ITEM:
         raise Forged("a dtype that is none")
     size = torch.Size(shape).numel() * ITEM[dtype]
@@ -206,7 +206,7 @@ def _dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return len(shape) == len(strides)
 
 
-def _sizes(value: object) -> tuple[int, ...]:
+def _read_sizes(value: object) -> tuple[int, ...]:
     found = _list(value)
     if len(found) > 64 or not all(type(n) is int and 0 <= n < 1 << 40 for n in found):
         raise Forged("sizes that are none")
@@ -217,7 +217,7 @@ def _state(told: object) -> tuple[str, tuple[int, ...], str]:
     name, shape, dtype = _list(told, 3)
     if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in ITEM:
         raise Forged("a state that is none")
-    return name[:200], _sizes(shape), dtype
+    return name[:200], _read_sizes(shape), dtype
 
 
 def _list(value: object, length: int | None = None) -> list:

@@ -53,7 +53,7 @@ class Proposal:
     covers: list[str]
 
 
-def read(told: object) -> dict:
+def read_proposal(told: object) -> dict:
     """The object, which may come as text."""
     if isinstance(told, str):
         try:
@@ -65,18 +65,18 @@ def read(told: object) -> dict:
     return told
 
 
-def parse(told: object, findings: list[Finding]) -> Proposal:
+def parse_proposal(told: object, findings: list[Finding]) -> Proposal:
     """The subproblems that are well formed; the others are named in `findings`."""
-    whole = read(told)
-    subs = _of(list, whole.get("subproblems"), "subproblems")
+    whole = read_proposal(told)
+    subs = _proposed(list, whole.get("subproblems"), "subproblems")
     if not 0 < len(subs) <= MOST:
         raise Finding("bad_schema", f"{len(subs)} subproblems; 1 to {MOST} are allowed")
     level = _one_of(LEVELS, whole.get("level"), "level")
-    composition = _of(dict, whole.get("composition"), "composition")
-    claimed = _of(bool, composition.get("claimed"), "composition.claimed")
-    output = _of(str, composition.get("output", ""), "composition.output")
-    covers = [str(_of(str, c, "composition.covers"))
-              for c in _of(list, composition.get("covers", []), "composition.covers")]  # fmt: skip
+    composition = _proposed(dict, whole.get("composition"), "composition")
+    claimed = _proposed(bool, composition.get("claimed"), "composition.claimed")
+    output = _proposed(str, composition.get("output", ""), "composition.output")
+    covers = [str(_proposed(str, c, "composition.covers"))
+              for c in _proposed(list, composition.get("covers", []), "composition.covers")]  # fmt: skip
     found: list[Sub] = []
     for one in subs:
         name = one.get("id") if isinstance(one, dict) else None
@@ -90,41 +90,41 @@ def parse(told: object, findings: list[Finding]) -> Proposal:
 
 
 def _sub(told: object, taken: set[str]) -> Sub:
-    told = _of(dict, told, "a subproblem")
-    name = _of(str, told.get("id"), "id")
+    told = _proposed(dict, told, "a subproblem")
+    name = _proposed(str, told.get("id"), "id")
     if not ID.match(name) or name in ("orig", "fresh"):
         raise Finding("bad_id", f"the id {name[:60]!r}")
     if name in taken:
         raise Finding("duplicate_id", name)
-    outputs = _of(list, told.get("outputs"), "outputs")
+    outputs = _proposed(list, told.get("outputs"), "outputs")
     if len(outputs) != 1:
         raise Finding("bad_schema", f"{len(outputs)} outputs: a piece returns one tensor")
-    out = _of(dict, outputs[0], "an output")
-    given = [_given(g) for g in _of(list, told.get("inputs"), "inputs")]
+    out = _proposed(dict, outputs[0], "an output")
+    given = [_given(g) for g in _proposed(list, told.get("inputs"), "inputs")]
     if not given:
         raise Finding("bad_schema", "no inputs")
-    source = _of(str, told.get("source"), "source")
-    piece_language.check(source)
+    source = _proposed(str, told.get("source"), "source")
+    piece_language.check_piece(source)
     return Sub(
-        name, _of(str, told.get("title"), "title")[:TEXT],
-        _one_of(KINDS, told.get("kind"), "kind"), given, _shape(out.get("shape")),
-        _dtype(out.get("dtype")), [str(_of(str, d, "depends_on"))
-                                   for d in _of(list, told.get("depends_on"), "depends_on")],
+        name, _proposed(str, told.get("title"), "title")[:TEXT],
+        _one_of(KINDS, told.get("kind"), "kind"), given, _proposed_shape(out.get("shape")),
+        _dtype(out.get("dtype")), [str(_proposed(str, d, "depends_on"))
+                                   for d in _proposed(list, told.get("depends_on"), "depends_on")],
         source, told,
     )  # fmt: skip
 
 
 def _given(told: object) -> Given:
-    told = _of(dict, told, "an input")
-    dist = _of(dict, told.get("dist", {"kind": "normal"}), "dist")
+    told = _proposed(dict, told, "an input")
+    dist = _proposed(dict, told.get("dist", {"kind": "normal"}), "dist")
     _one_of(DISTS, dist.get("kind"), "dist.kind")
-    where = _of(str, told.get("from"), "from")
+    where = _proposed(str, told.get("from"), "from")
     kind, _, rest = where.partition(":")
-    return Given(_of(str, told.get("name"), "an input's name")[:TEXT], (kind, rest),
-                 _shape(told.get("shape")), _dtype(told.get("dtype")))  # fmt: skip
+    return Given(_proposed(str, told.get("name"), "an input's name")[:TEXT], (kind, rest),
+                 _proposed_shape(told.get("shape")), _dtype(told.get("dtype")))  # fmt: skip
 
 
-def _of(kind: type, value: object, what: str):  # noqa: ANN202
+def _proposed(kind: type, value: object, what: str):  # noqa: ANN202
     if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
         raise Finding("bad_schema", f"{what} is a {type(value).__name__}, not a {kind.__name__}")
     return value
@@ -136,8 +136,8 @@ def _one_of(known: tuple, value: object, what: str) -> str:
     return value
 
 
-def _shape(value: object) -> tuple[int, ...]:
-    shape = _of(list, value, "a shape")
+def _proposed_shape(value: object) -> tuple[int, ...]:
+    shape = _proposed(list, value, "a shape")
     if len(shape) > 12 or not all(type(n) is int and 0 < n < 1 << 40 for n in shape):
         raise Finding("bad_schema", f"the shape {str(shape)[:60]}")
     return tuple(shape)

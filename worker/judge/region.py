@@ -68,7 +68,7 @@ def lay_out(
             layout.made[b.key] = layout.kept[b.key] = at.take(b.bytes), b.bytes
     layout.owned = at.at
     for part in trace.parts():
-        layout.parts.append([_place(b, layout, at, inputs) for b in part.buffers])
+        layout.parts.append([_place_buffer(b, layout, at, inputs) for b in part.buffers])
         returned = {v.buffer for v in part.outputs}
         layout.spare += [
             (-(-start // PAGE) * PAGE, (start + b.bytes) // PAGE * PAGE)
@@ -94,7 +94,7 @@ class _Cursor:
         return -(-(self.at + ALIGN) // PAGE) * PAGE
 
 
-def _place(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
+def _place_buffer(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
     if b.kind == "input":
         return layout.inputs[b.key]
     if b.kind == "state":
@@ -217,7 +217,7 @@ def sealed_file(size: int) -> int:
     return fd
 
 
-def make(layout: Layout, device: str) -> Region:
+def make_region(layout: Layout, device: str) -> Region:
     return HostRegion(layout) if device == "cpu" else DeviceRegion(layout)
 
 
@@ -231,22 +231,22 @@ def span_bytes(t: torch.Tensor) -> int:
     return (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1) * t.element_size()
 
 
-def dtype_name(t: torch.Tensor) -> str:
+def dtype_of(t: torch.Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
 def input_buffer(index: int, t: torch.Tensor) -> Buffer:
-    return Buffer("input", index, span_bytes(t), dtype_name(t))
+    return Buffer("input", index, span_bytes(t), dtype_of(t))
 
 
 def state_buffer(name: str, t: torch.Tensor) -> Buffer:
     """Parameters are contiguous, whatever their strides in the judge."""
-    return Buffer("state", name, math.prod(t.shape) * t.element_size(), dtype_name(t))
+    return Buffer("state", name, math.prod(t.shape) * t.element_size(), dtype_of(t))
 
 
 def tensor_place(at: int, t: torch.Tensor, contiguous: bool = False) -> Place:
     strides = t.stride()
     if contiguous:
         strides = torch.empty(t.shape, device="meta").stride()
-    return Place(at, dtype_name(t), tuple(t.shape), tuple(strides))
+    return Place(at, dtype_of(t), tuple(t.shape), tuple(strides))
 

@@ -32,7 +32,7 @@ class Room:
         if job["kind"] != "verify":
             return 0  # the judge's own work, one at a time
         own = job["limits"]["memory_bytes"]
-        peak = self.learnt.get(_key(job), 0)
+        peak = self.learnt.get(_room_key(job), 0)
         if not peak:
             return own or self.share
         return min(peak + peak // 4, own or self.limit or self.total)
@@ -40,7 +40,7 @@ class Room:
     def learn(self, job: dict, peak: int, called: bool) -> None:
         """The peak of a job that was never called can only raise the estimate. An unusually high
         peak is gradually forgotten."""
-        key = _key(job)
+        key = _room_key(job)
         before = self.learnt.get(key, 0)
         if called:
             self.learnt[key] = max(peak, before - before // 8)
@@ -48,6 +48,6 @@ class Room:
             self.learnt[key] = max(peak, before)
 
 
-def _key(job: dict) -> str:
+def _room_key(job: dict) -> str:
     parts = (job["pack"], job["precision"], job["task"]["source"])
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

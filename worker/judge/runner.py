@@ -67,7 +67,7 @@ class _Words:
         self.parts.append(data + bytes(-len(data) % 8))
 
 
-def bits(value: int | float | bool, dtype: str) -> int:
+def element_bits(value: int | float | bool, dtype: str) -> int:
     """An element as torch stores it. Raises ValueError if the dtype cannot hold the number."""
     try:
         element = torch.full((1,), value, dtype=getattr(torch, dtype))
@@ -76,13 +76,13 @@ def bits(value: int | float | bool, dtype: str) -> int:
     return int.from_bytes(element.view(torch.uint8).numpy().tobytes(), "little")
 
 
-def _place(out: _Words, p: Place) -> None:
+def _put_place(out: _Words, p: Place) -> None:
     if len(p.shape) != len(p.strides):
         raise ValueError("a place with more sizes than strides, or fewer")
     out.put(p.at, DTYPES[p.dtype], len(p.shape), *p.shape, *p.strides)
 
 
-def _param(out: _Words, p: Param) -> None:
+def _put_param(out: _Words, p: Param) -> None:
     if isinstance(p, Pointer):
         out.put(1, p.at)
     elif isinstance(p, Number):
@@ -97,37 +97,37 @@ def _param(out: _Words, p: Param) -> None:
         out.put(len(p.patches))
         for offset, patch in p.patches:
             out.put(offset)
-            _param(out, patch)
+            _put_param(out, patch)
     else:
         raise TypeError(f"not a parameter: {p!r}")
 
 
-def _params(out: _Words, params: tuple[Param, ...]) -> None:
+def _put_params(out: _Words, params: tuple[Param, ...]) -> None:
     out.put(len(params))
     for p in params:
-        _param(out, p)
+        _put_param(out, p)
 
 
-def _node(out: _Words, n: Node) -> None:
+def _put_node(out: _Words, n: Node) -> None:
     if isinstance(n, Copy):
         out.put(1)
-        _place(out, n.to)
-        _place(out, n.source)
+        _put_place(out, n.to)
+        _put_place(out, n.source)
     elif isinstance(n, Fill):
         out.put(2)
-        _place(out, n.to)
-        out.put(bits(n.value, n.to.dtype))
+        _put_place(out, n.to)
+        out.put(element_bits(n.value, n.to.dtype))
     elif isinstance(n, Add):
         out.put(3)
-        _place(out, n.to)
+        _put_place(out, n.to)
         out.put(n.value)
     elif isinstance(n, Launch):
         flags = n.cooperative | n.pdl << 1
         out.put(4, n.function, *n.grid, *n.block, n.shared, *n.cluster, flags)
-        _params(out, n.params)
+        _put_params(out, n.params)
     elif isinstance(n, Call):
         out.put(5, n.function)
-        _params(out, n.params)
+        _put_params(out, n.params)
     else:
         raise TypeError(f"not a node: {n!r}")
 
@@ -148,31 +148,31 @@ def encode(program: Program) -> bytes:
     for call in program.calls:
         out.put(len(call))
         for node in call:
-            _node(out, node)
+            _put_node(out, node)
     return b"".join(out.parts)
 
 
 # ---- requests and answers ----
 
 
-def _request(*words: int) -> bytes:
+def _words_of_request(*words: int) -> bytes:
     return struct.pack(f"<I{len(words)}Q", 8 * len(words), *words)
 
 
-def load(program_bytes: int, region_bytes: int) -> bytes:
+def load_request(program_bytes: int, region_bytes: int) -> bytes:
     """Send it with two descriptors: the program's and the region's."""
-    return _request(LOAD, program_bytes, region_bytes)
+    return _words_of_request(LOAD, program_bytes, region_bytes)
 
 
-def run(call: int, mute: bool = False, timed: bool = False, reload: bool = True) -> bytes:
-    return _request(RUN, call, mute * MUTE | timed * TIMED | reload * RELOAD)
+def run_request(call: int, mute: bool = False, timed: bool = False, reload: bool = True) -> bytes:
+    return _words_of_request(RUN, call, mute * MUTE | timed * TIMED | reload * RELOAD)
 
 
-def unload() -> bytes:
-    return _request(UNLOAD)
+def unload_request() -> bytes:
+    return _words_of_request(UNLOAD)
 
 
-def parse(data: bytes | bytearray) -> Done:
+def parse_answer(data: bytes | bytearray) -> Done:
     """Parses one complete answer, which starts with its length."""
     if len(data) != ANSWER_BYTES or int.from_bytes(data[:4], "little") != _ANSWER.size:
         raise BadAnswer(f"an answer of {len(data)} bytes")

@@ -61,7 +61,7 @@ class Session:
             raise Verdict("out_of_memory", "trials", f"One call needs {layout.size >> 20} MiB for "
                           f"its tensors; there are {most >> 20}.")  # fmt: skip
         device = "cuda:0" if self.cuda else "cpu"
-        self.region = memory.make(layout, device)
+        self.region = memory.make_region(layout, device)
         self.p.peak = layout.size
         for (start, size), at in layout.constants.items():
             if size:

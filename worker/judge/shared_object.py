@@ -76,19 +76,19 @@ class _Symbol:
     size: int
 
 
-def check(data: bytes) -> None:
+def check_library(data: bytes) -> None:
     """Raises BadLibrary or NotPure."""
     machine, segments = _segments(data)
     tags = _tags(data, segments)
     _check_loading(data, segments, tags)
     _check_memory(data, segments)
-    symbols = _symbols(data, segments, tags)
+    symbols = _dynamic_symbols(data, segments, tags)
     imported = {s.name for s in symbols if not s.section and s.name}
     if any(s.kind not in _PLAIN for s in symbols if s.section):
         raise NotPure("The source defines a function or a variable that is bound when it is loaded "
                       "(ifunc, thread-local): define plain functions.")  # fmt: skip
     if unknown := sorted(imported - IMPORTS):
-        raise NotPure(f"The source calls {_listed(unknown)}, which a kernel may not: only functions of "
+        raise NotPure(f"The source calls {_shown_names(unknown)}, which a kernel may not: only functions of "
                       "math.h, memcpy and its relatives, malloc and its relatives, and qsort are "
                       "there. One thread, no files, no clock, no random numbers.")  # fmt: skip
     _check_relocations(data, machine, segments, tags, symbols)
@@ -101,7 +101,7 @@ def _check_loading(data: bytes, segments: list[_Segment], tags: dict[int, list[i
                       "forward calls.")  # fmt: skip
     needed = [_string(data, segments, tags, at) for at in tags.get(_NEEDED, [])]
     if not all(LIBRARIES.fullmatch(name) for name in needed):
-        raise NotPure(f"It needs {_listed(needed)}: only libc and libm are there.")
+        raise NotPure(f"It needs {_shown_names(needed)}: only libc and libm are there.")
     for s in segments:
         if s.kind in (_LOADED, _STACK) and s.flags & _EXECUTE and (s.kind == _STACK or s.flags & _WRITE):
             raise NotPure("The source needs memory that can be written and executed (nested functions "
@@ -127,7 +127,7 @@ def _check_memory(data: bytes, segments: list[_Segment]) -> None:
         names = [s.name.partition(".")[0] for s in _own_symbols(data)
                  if s.kind == 1 and s.section and any(a <= s.address < b for a, b in free)]  # fmt: skip
         names = sorted({name for name in names if _NAME.fullmatch(name)})
-        raise NotPure(_keeps(f"static variables that can be written: {_listed(names)}" if names
+        raise NotPure(_keeps(f"static variables that can be written: {_shown_names(names)}" if names
                              else "static variables that can be written"))  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _keeps(what: str) -> str:
             "passes.")  # fmt: skip
 
 
-def _listed(names: list[str]) -> str:
+def _shown_names(names: list[str]) -> str:
     shown = [name for name in names if re.fullmatch(r"[\w.-]{1,100}", name)]
     return ", ".join(shown[:5]) + (" and more" if len(names) > min(5, len(shown)) else "")
 
@@ -146,25 +146,25 @@ def _listed(names: list[str]) -> str:
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _take(form: str, data: bytes, at: int) -> tuple:
+def _unpack(form: str, data: bytes, at: int) -> tuple:
     if not 0 <= at <= len(data) - struct.calcsize(form):
         raise BadLibrary("it is cut off")
     return struct.unpack_from(form, data, at)
 
 
 def _segments(data: bytes) -> tuple[int, list[_Segment]]:
-    kind, machine = _take("<HH", data, 16)
+    kind, machine = _unpack("<HH", data, 16)
     if data[:6] != b"\x7fELF\x02\x01" or kind != 3 or machine not in _MACHINES:
         raise BadLibrary("it is no shared object of this machine")
-    (at,) = _take("<Q", data, 32)
-    size, count = _take("<HH", data, 54)
+    (at,) = _unpack("<Q", data, 32)
+    size, count = _unpack("<HH", data, 54)
     if size != 56 or count > 64:
         raise BadLibrary("its program headers are malformed")
-    raw = [_take("<IIQQQQQQ", data, at + 56 * i) for i in range(count)]
+    raw = [_unpack("<IIQQQQQQ", data, at + 56 * i) for i in range(count)]
     return machine, [_Segment(r[0], r[1], r[2], r[3], r[5], r[6]) for r in raw]
 
 
-def _place(segments: list[_Segment], address: int) -> int:
+def _place_in_file(segments: list[_Segment], address: int) -> int:
     """Where in the file a loader finds what it has at an address."""
     for s in segments:
         if s.kind == _LOADED and s.start <= address < s.start + s.filled:
@@ -177,9 +177,9 @@ def _tags(data: bytes, segments: list[_Segment]) -> dict[int, list[int]]:
     if len(dynamic) != 1:
         raise BadLibrary("it has no dynamic section")
     found: dict[int, list[int]] = {}
-    at = _place(segments, dynamic[0].start)
+    at = _place_in_file(segments, dynamic[0].start)
     while True:
-        tag, value = _take("<QQ", data, at)
+        tag, value = _unpack("<QQ", data, at)
         if tag == 0:
             break
         found.setdefault(tag, []).append(value)
@@ -192,7 +192,7 @@ def _tags(data: bytes, segments: list[_Segment]) -> dict[int, list[int]]:
 
 
 def _string(data: bytes, segments: list[_Segment], tags: dict[int, list[int]], at: int) -> str:
-    return _text(data, _place(segments, tags[_STRINGS][0]) + at)
+    return _text(data, _place_in_file(segments, tags[_STRINGS][0]) + at)
 
 
 def _text(data: bytes, start: int) -> str:
@@ -202,27 +202,27 @@ def _text(data: bytes, start: int) -> str:
     return data[start:end].decode("latin-1")
 
 
-def _symbols(data: bytes, segments: list[_Segment], tags: dict[int, list[int]]) -> list[_Symbol]:
+def _dynamic_symbols(data: bytes, segments: list[_Segment], tags: dict[int, list[int]]) -> list[_Symbol]:
     """All that a loader knows. The hash says how many there are, and no other hash is there."""
-    (count,) = _take("<I", data, _place(segments, tags[_HASH][0]) + 4)
-    return list(_table(data, _place(segments, tags[_SYMBOLS][0]), count,
-                       _place(segments, tags[_STRINGS][0])))  # fmt: skip
+    (count,) = _unpack("<I", data, _place_in_file(segments, tags[_HASH][0]) + 4)
+    return list(_table(data, _place_in_file(segments, tags[_SYMBOLS][0]), count,
+                       _place_in_file(segments, tags[_STRINGS][0])))  # fmt: skip
 
 
 def _table(data: bytes, at: int, count: int, names: int) -> Iterator[_Symbol]:
     if count > len(data) // 24:
         raise BadLibrary("its table of symbols is cut off")
     for i in range(count):
-        name, info, _, section, address, size = _take("<IBBHQQ", data, at + 24 * i)
+        name, info, _, section, address, size = _unpack("<IBBHQQ", data, at + 24 * i)
         yield _Symbol(_text(data, names + name), info & 15, section, address, size)
 
 
 def _own_symbols(data: bytes) -> list[_Symbol]:
     """The linker's table, for messages; empty where it cannot be read."""
     try:
-        (at,) = _take("<Q", data, 40)
-        size, count = _take("<HH", data, 58)
-        sections = [_take("<IIQQQQIIQQ", data, at + size * i) for i in range(min(count, 100))]
+        (at,) = _unpack("<Q", data, 40)
+        size, count = _unpack("<HH", data, 58)
+        sections = [_unpack("<IIQQQQIIQQ", data, at + size * i) for i in range(min(count, 100))]
         (table,) = [s for s in sections if s[1] == 2]
         return list(_table(data, table[4], table[5] // 24, sections[table[6]][4]))
     except (BadLibrary, ValueError, IndexError):
@@ -237,13 +237,13 @@ def _check_relocations(
     for where, length in _RELOCATIONS:
         if where not in tags:
             continue
-        at = _place(segments, tags[where][0])
+        at = _place_in_file(segments, tags[where][0])
         for i in range(tags.get(length, [0])[0] // 24):
-            target, info, _ = _take("<QQq", data, at + 24 * i)
+            target, info, _ = _unpack("<QQq", data, at + 24 * i)
             if info & 0xFFFFFFFF not in _MACHINES[machine] or info >> 32 >= max(len(symbols), 1):
                 raise BadLibrary("it has a relocation of a kind that libraries have no use for")
             if info >> 32 and info & 0xFFFFFFFF not in _CALLS and not symbols[info >> 32].section:
-                raise NotPure(f"The source takes the address of {_listed([symbols[info >> 32].name])}, "
+                raise NotPure(f"The source takes the address of {_shown_names([symbols[info >> 32].name])}, "
                               "which is another in every process: call it, or take the address of a "
                               "function of your own that calls it.")  # fmt: skip
             if not any(s.kind == _LOADED and s.flags & _WRITE and target in s for s in segments):

@@ -68,7 +68,7 @@ class Sheet:
         """The trial with that index; None if the reference itself does not accept such inputs."""
         if index not in self.drawn:
             made = self.make(*self.plan[index], self.seed)
-            self.bytes += _bytes(made) if made else 0
+            self.bytes += _draw_bytes(made) if made else 0
             if self.bytes > SHEET_BYTES:
                 self.drawn.clear()  # whoever asks for those again has them drawn again
             self.drawn[index] = made
@@ -141,7 +141,7 @@ def literal_trials(job: dict, reference: truth.Reference) -> dict:
     return found | {"trials": sum(map(len, found.values())), "passed": len(found["passed"])}
 
 
-def _bytes(draw: Draw) -> int:
+def _draw_bytes(draw: Draw) -> int:
     held = [*draw.expected.truth, *draw.expected.eager, *inputs.tensors(draw.expected.args),
             *draw.state.values()]  # fmt: skip
     return sum(t.numel() * t.element_size() for t in held)
@@ -154,7 +154,7 @@ def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
     """The sheet of a job: its pool's, if it names one."""
     if own_weights or not job.get("pool") or job.get("own_draws"):
         return Sheet(job, make_reference(job, own_weights), job["seed"], own_weights)
-    key = (job["task"]["source"], sidecar.key(job["task"]), job["precision"], job["device"],
+    key = (job["task"]["source"], sidecar.sidecar_key(job["task"]), job["precision"], job["device"],
            job["pool"], job["protocol"])  # fmt: skip
     found = _pool.get(key)
     if found is None or found.bytes > SHEET_BYTES:

@@ -70,7 +70,7 @@ class Sidecar:
         return {names.index(name): variants for name, variants in self.inputs.items()}
 
 
-def key(task: dict) -> str:
+def sidecar_key(task: dict) -> str:
     """The same for sidecars that say the same."""
     return json.dumps(task.get("sidecar") or {}, sort_keys=True)
 
@@ -79,7 +79,7 @@ def of(task: dict) -> Sidecar:
     """The sidecar of a job's task. Raises Unusable, which names the file and the key."""
     file = task["id"].rpartition("/")[2] + ".json" if "id" in task else FILE
     try:
-        return _read(task.get("sidecar") or {}, file)
+        return _read_sidecar(task.get("sidecar") or {}, file)
     except _Bad as problem:
         raise Unusable(f"{file}: {problem}") from None
 
@@ -88,16 +88,16 @@ class _Bad(Exception):
     """A key, and what is wrong there."""
 
 
-def _read(told: object, file: str) -> Sidecar:
+def _read_sidecar(told: object, file: str) -> Sidecar:
     _object(told, "")
-    _known(told, KEYS, "")
+    _check_known(told, KEYS, "")
     given = _object(told.get("inputs", {}), "/inputs")
     infinite = told.get("infinite_slices", False)
     if not isinstance(infinite, bool):
         raise _Bad(f"/infinite_slices: must be true or false, not {json.dumps(infinite)[:QUOTED]}")
     return Sidecar(
-        _words(told["variants"], "/variants", CHANGED) if "variants" in told else None,
-        {name: _words(v, f"/inputs/{name}", CHANGED) for name, v in given.items()},
+        _read_words(told["variants"], "/variants", CHANGED) if "variants" in told else None,
+        {name: _read_words(v, f"/inputs/{name}", CHANGED) for name, v in given.items()},
         _tolerance(told["tolerance"], file) if "tolerance" in told else None,
         infinite,
         file,
@@ -110,13 +110,13 @@ def _object(value: object, where: str) -> dict:
     return value
 
 
-def _known(told: dict, known: tuple[str, ...], where: str) -> None:
+def _check_known(told: dict, known: tuple[str, ...], where: str) -> None:
     for name in told:
         if name not in known:
             raise _Bad(f"{where}/{name}: unknown key; there are {', '.join(known)}")
 
 
-def _words(value: object, where: str, known: tuple[str, ...] | None = None) -> tuple[str, ...]:
+def _read_words(value: object, where: str, known: tuple[str, ...] | None = None) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
         raise _Bad(f"{where}: must be a list of words, not {json.dumps(value)[:QUOTED]}")
     for word in value:
@@ -129,7 +129,7 @@ def _words(value: object, where: str, known: tuple[str, ...] | None = None) -> t
 
 def _tolerance(told: object, file: str) -> Tolerance:
     where, names = "/tolerance", ("error_ratio", "dimensions", "per")
-    _known(_object(told, where), names, where)
+    _check_known(_object(told, where), names, where)
     for name in names:
         if name not in told:
             raise _Bad(f"{where}/{name}: is missing")
@@ -137,6 +137,6 @@ def _tolerance(told: object, file: str) -> Tolerance:
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 < ratio < 1:
         raise _Bad(f"{where}/error_ratio: must be a number between 0 and 1, not "
                    f"{json.dumps(ratio)[:QUOTED]}")  # fmt: skip
-    dimensions = _words(told["dimensions"], f"{where}/dimensions")
-    per = _words(told["per"], f"{where}/per", dimensions)
+    dimensions = _read_words(told["dimensions"], f"{where}/dimensions")
+    per = _read_words(told["per"], f"{where}/per", dimensions)
     return Tolerance(float(ratio), dimensions, per, file)

@@ -8,20 +8,20 @@ read."""
 
 from collections.abc import Callable
 
-from judge.launches import name, views
+from judge.launches import launch_name, views
 from judge.traces import Call, Launch, Move, Trace, View
 from shared.program import ITEM
 
 
 def summarise(trace: Trace, kernels_of: Callable[[Launch], int]) -> dict:
     """`kernels_of` tells how many kernels a recorded launch starts."""
-    told = _call(trace.steady, trace, kernels_of)
+    told = _summarise_call(trace.steady, trace, kernels_of)
     if len(trace.calls) > 1:
-        told["first"] = _call(trace.calls[0], trace, kernels_of)
+        told["first"] = _summarise_call(trace.calls[0], trace, kernels_of)
     return told
 
 
-def _call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
+def _summarise_call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
     launches = call.launches()
     told = {"launches": sum(map(kernels_of, launches)), "moves": len(call.nodes) - len(launches)}
     last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
@@ -31,20 +31,20 @@ def _call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
     read = written = at = 0
     for node in call.nodes:
         if isinstance(node, Move):
-            read += _bytes(node.source) if node.source else 0
-            written += _bytes(node.to)
+            read += _view_bytes(node.source) if node.source else 0
+            written += _view_bytes(node.to)
             if node.source:
                 holding.add(node.to.buffer)
             continue
         one = kernels.setdefault(
-            (name(trace, node), tuple(node.told.get("grid", ()))),
+            (launch_name(trace, node), tuple(node.told.get("grid", ()))),
             {"launches": 0, "bytes_read": 0, "bytes_written": 0},
         )
         one["launches"] += kernels_of(node)
         for view in views(node, call):
             empty = call.buffers[view.buffer].kind in ("new", "kept") and view.buffer not in holding
             ends = view.buffer in results and last[view.buffer] == at
-            one["bytes_written" if empty or ends else "bytes_read"] += _bytes(view)
+            one["bytes_written" if empty or ends else "bytes_read"] += _view_bytes(view)
         holding |= {v.buffer for v in views(node, call)}
         at += 1
     told["bytes_read"] = read + sum(k["bytes_read"] for k in kernels.values())
@@ -53,7 +53,7 @@ def _call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
     return told
 
 
-def _bytes(view: View) -> int:
+def _view_bytes(view: View) -> int:
     count = ITEM[view.dtype]
     for n, stride in zip(view.shape, view.strides):
         count *= n if stride else min(n, 1)

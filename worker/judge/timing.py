@@ -114,7 +114,7 @@ class Series:
             self.compared += 1
 
 
-def measure(session) -> Generator:
+def measure_times(session) -> Generator:
     """Stores the fastest configuration of the trace in p.timing."""
     job, p, sheet = session.job, session.p, session.sheet
     if not session.cuda:
@@ -123,7 +123,7 @@ def measure(session) -> Generator:
     # Seeds of the job's own, not its pool's: feedback may show what these calls compute.
     state = sheet.start("timing-0", job["seed"])
     config = yield from fastest(session, state)
-    yield from warm_up(session, state, config)
+    yield from warm_calls(session, state, config)
     series = Series(session, config, started)
     yield from series.measure(state, first=True)
     if not series.short:
@@ -159,7 +159,7 @@ def repetition(
     return Repetition(seed, pieces, session.left(state)), ran
 
 
-def warm_up(session, state: dict[str, torch.Tensor], config: int) -> Generator:
+def warm_calls(session, state: dict[str, torch.Tensor], config: int) -> Generator:
     """A few uncounted calls on the current contents of the region: clocks ramp up, code is
     loaded."""
     yield from repetition(session, state, config, "warm", time.monotonic())
@@ -213,7 +213,7 @@ def sampled(pair: truth.Pair, call: Callable, dtype: torch.dtype) -> dict:
     return clock.summary(samples)
 
 
-def compiled(job: dict, device: str) -> Generator:
+def compiled_baseline(job: dict, device: str) -> Generator:
     """(figures, why there are none) for the reference under torch.compile, measured alongside other
     work. On the CPU only if the job asks for it."""
     if job["device"] == "cpu" and not job.get("compile_baseline"):

@@ -247,13 +247,13 @@ def header(data: bytes) -> Header:
     told, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"the constants take {len(blob)} bytes; at most {BLOB_BYTES} are allowed")
-    if _of(dict, told, "the header").get("trace") != 1:
+    if _of_type(dict, told, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
-    _keys(told, "trace state setup calls kernels texts", "packed")
+    _check_keys(told, "trace state setup calls kernels texts", "packed")
     return Header(told, blob, [_entry(e) for e in listed(told["state"], BUFFERS, "the state")])
 
 
-def parse(head: Header, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
+def parse_trace(head: Header, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
     """`inputs` and `state` are the judge's; a trace only names them."""
     return _Reader(inputs, state, head.blob).trace(head)
 
@@ -282,7 +282,7 @@ def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
             gc.enable()
 
 
-def _keys(told: dict, needed: str, more: str = "") -> None:
+def _check_keys(told: dict, needed: str, more: str = "") -> None:
     """Refuses unknown keys: what nobody reads would only take time."""
     least = set(needed.split())
     missing, unknown = least - told.keys(), told.keys() - least.union(more.split())
@@ -298,33 +298,33 @@ def _entry(told: object) -> tuple[str, list[int], str]:
         raise BadTrace("an entry of the state is too short")
     if len(found) > 3 and found[3] not in ("parameter", "buffer"):
         raise BadTrace("a state of an unknown kind")
-    shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[1], DIMENSIONS, "a shape")]
+    shape = [whole_number(n, 0, BYTES, "a shape") for n in listed(found[1], DIMENSIONS, "a shape")]
     return text(found[0], 300, "a name"), shape, _Reader.dtype(found[2])
 
 
-def _of(kind: type, value: object, what: str):
+def _of_type(kind: type, value: object, what: str):
     if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
         raise BadTrace(f"{what} is a {type(value).__name__}")
     return value
 
 
-def whole(value: object, low: int, high: int, what: str) -> int:
+def whole_number(value: object, low: int, high: int, what: str) -> int:
     """An integer in [low, high]."""
-    number = _of(int, value, what)
+    number = _of_type(int, value, what)
     if not low <= number <= high:
         raise BadTrace(f"{what} is out of range")
     return number
 
 
 def text(value: object, most: int, what: str) -> str:
-    found = _of(str, value, what)
+    found = _of_type(str, value, what)
     if len(found) > most:
         raise BadTrace(f"{what} is too long")
     return found
 
 
 def listed(value: object, most: int, what: str) -> list:
-    found = _of(list, value, what)
+    found = _of_type(list, value, what)
     if len(found) > most:
         raise BadTrace(f"{what}: more than {most}")
     return found
@@ -334,10 +334,10 @@ def three(value: object, most: tuple[int, int, int], what: str) -> tuple[int, in
     """The sizes of a grid, a block or a cluster."""
     if len(listed(value, 3, what)) != 3:
         raise BadTrace(f"{what} does not have three sizes")
-    return tuple(whole(n, 1, high, what) for n, high in zip(value, most))
+    return tuple(whole_number(n, 1, high, what) for n, high in zip(value, most))
 
 
-def number(value: object, what: str = "a number") -> int | float | bool:
+def plain_number(value: object, what: str = "a number") -> int | float | bool:
     if isinstance(value, (bool, int)):
         if not -(1 << 63) <= value < 1 << 64:
             raise BadTrace(f"{what} is out of range")
@@ -370,62 +370,62 @@ class _Reader:
 
     def trace(self, head: Header) -> Trace:
         told = head.told
-        setup = self.call(_of(dict, told["setup"], "the setup"), setup=True)
-        calls = [self.call(_of(dict, c, "a call")) for c in listed(told["calls"], CALLS, "the calls")]
+        setup = self.call(_of_type(dict, told["setup"], "the setup"), setup=True)
+        calls = [self.call(_of_type(dict, c, "a call")) for c in listed(told["calls"], CALLS, "the calls")]
         if not calls:
             raise BadTrace("no call")
-        kernels = [_of(dict, k, "a kernel") for k in listed(told["kernels"], 1000, "kernels")]
+        kernels = [_of_type(dict, k, "a kernel") for k in listed(told["kernels"], 1000, "kernels")]
         shallow(kernels)
         texts = [text(t, 1 << 20, "a text") for t in listed(told["texts"], 100, "texts")]
-        packed = _of(bool, told.get("packed", False), "packed")
+        packed = _of_type(bool, told.get("packed", False), "packed")
         return Trace(head.state, setup, calls, kernels, texts, packed, self.blob)
 
     def call(self, told: dict, setup: bool = False) -> Call:
-        _keys(told, "buffers nodes" if setup else "buffers nodes output")
+        _check_keys(told, "buffers nodes" if setup else "buffers nodes output")
         buffers = [self.buffer(b) for b in listed(told["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
         call, self.values = Call(buffers, [], told), dict(self.made)
         for node in listed(told["nodes"], NODES, "the nodes"):
-            call.nodes.append(self.node(_of(dict, node, "a node"), buffers, setup))
+            call.nodes.append(self.node(_of_type(dict, node, "a node"), buffers, setup))
         if setup:
             self.made = {what: known for what, known in self.values.items() if what[0] == "kept"}
         if not setup:
-            call.output = _of(dict, told["output"], "the output")
+            call.output = _of_type(dict, told["output"], "the output")
             call.outputs = list(self.output(call.output, buffers, DEPTH))
         return call
 
     # ---- buffers and views ----
 
     def buffer(self, told: object) -> Buffer:
-        kind = _of(dict, told, "a buffer").get("kind")
+        kind = _of_type(dict, told, "a buffer").get("kind")
         if kind == "input":
-            _keys(told, "kind index")
-            return self.inputs[whole(told["index"], 0, len(self.inputs) - 1, "an input")]
+            _check_keys(told, "kind index")
+            return self.inputs[whole_number(told["index"], 0, len(self.inputs) - 1, "an input")]
         if kind == "state":
-            _keys(told, "kind name")
+            _check_keys(told, "kind name")
             name = text(told["name"], 300, "a name")
             if name not in self.state:
                 raise BadTrace("a state that the reference does not have")
             return self.state[name]
         own = "at" if kind == "const" else "id" if kind == "kept" else ""
-        _keys(told, f"kind bytes dtype {own}", "id" if kind == "new" else "")
-        size = whole(told["bytes"], 0, BYTES, "a buffer's size")
+        _check_keys(told, f"kind bytes dtype {own}", "id" if kind == "new" else "")
+        size = whole_number(told["bytes"], 0, BYTES, "a buffer's size")
         dtype = self.dtype(told["dtype"])
         if kind == "const":
-            at = whole(told["at"], 0, len(self.blob), "a constant")
+            at = whole_number(told["at"], 0, len(self.blob), "a constant")
             if at + size > len(self.blob):
                 raise BadTrace("a constant outside the blob")
             return Buffer("const", at, size, dtype)
         if kind == "new":
-            key = None if told.get("id") is None else whole(told["id"], 0, 1 << 31, "an id")
+            key = None if told.get("id") is None else whole_number(told["id"], 0, 1 << 31, "an id")
             if key is not None:
                 if key in self.kept:
                     raise BadTrace("two buffers with one id")
                 self.kept[key] = size, dtype
             return Buffer("new", key, size, dtype)
         if kind == "kept":
-            key = whole(told["id"], 0, 1 << 31, "an id")
+            key = whole_number(told["id"], 0, 1 << 31, "an id")
             if self.kept.get(key) != (size, dtype):
                 raise BadTrace("a kept buffer that does not exist")
             return Buffer("kept", key, size, dtype)
@@ -448,23 +448,23 @@ class _Reader:
             return self.move(op, told, buffers, setup)
         if op in ("launch", "call") and not setup:
             more = "kernel grid options" if op == "launch" else "text function"
-            _keys(told, f"op args {more}", "tuned left_out")
+            _check_keys(told, f"op args {more}", "tuned left_out")
             shallow(told)
             tuned = listed(told.get("tuned", []), 1000, "configurations")
             for part in tuned:
-                _keys(_of(dict, part, "a configuration"), "grid args options")
+                _check_keys(_of_type(dict, part, "a configuration"), "grid args options")
             if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
-            left_out = whole(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
-            for i in {*_passed(told)}:
+            left_out = whole_number(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
+            for i in {*_passed_buffers(told)}:
                 held = buffers[i] if i is not None and 0 <= i < len(buffers) else None
                 if held and held.may_change():
-                    self.values[_memory(i, buffers)] = None
+                    self.values[_memory_at(i, buffers)] = None
             return Launch(op, told, tuple(tuned), left_out)
         raise BadTrace("an unknown kind of node")
 
     def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
-        _keys(told, "op to from" if op == "copy" else "op to value")
+        _check_keys(told, "op to from" if op == "copy" else "op to value")
         to = self.view(told["to"], buffers)
         self.own_dtype(to, buffers)
         held = buffers[to.buffer]
@@ -482,22 +482,22 @@ class _Reader:
             known = self.known(source.buffer, buffers)
             check_cast(source.dtype, to.dtype, known)
             before = self.known(to.buffer, buffers)
-            self.values[_memory(to.buffer, buffers)] = None if None in (before, known) else before | known
-            fits = _fits(source.dtype, to.dtype)
+            self.values[_memory_at(to.buffer, buffers)] = None if None in (before, known) else before | known
+            fits = _fits_into(source.dtype, to.dtype)
             return Move("copy", to, source, must_fit=frozenset() if fits else known)
-        value = number(told["value"])
+        value = plain_number(told["value"])
         if op == "add":
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
                 raise BadTrace("an addition to a tensor that is not a counter")
-            self.values[_memory(to.buffer, buffers)] = None
-            return Move("add", to, value=whole(value, -(1 << 31), 1 << 31, "an addend"))
+            self.values[_memory_at(to.buffer, buffers)] = None
+            return Move("add", to, value=whole_number(value, -(1 << 31), 1 << 31, "an addend"))
         return Move("fill", to, value=value)
 
     def known(self, i: int, buffers: list[Buffer]) -> frozenset[Buffer] | None:
         """Where the values of a buffer come from."""
         held = buffers[i]
         first = {"input": frozenset({held}), "state": frozenset({held}), "kept": None}
-        return self.values.get(_memory(i, buffers), first.get(held.kind, frozenset()))
+        return self.values.get(_memory_at(i, buffers), first.get(held.kind, frozenset()))
 
     @staticmethod
     def own_dtype(v: View, buffers: list[Buffer]) -> None:
@@ -517,16 +517,16 @@ class _Reader:
             yield self.view(value, buffers)
         elif kind in ("list", "tuple"):
             for part in listed(value, 10000, "the output"):
-                yield from self.output(_of(dict, part, "an output"), buffers, left - 1)
+                yield from self.output(_of_type(dict, part, "an output"), buffers, left - 1)
         elif kind == "dict":
             for pair in listed(value, 10000, "the output"):
                 if len(listed(pair, 2, "an item")) != 2:
                     raise BadTrace("an item of the output is not a pair")
-                yield from self.output(_of(dict, pair[1], "an output"), buffers, left - 1)
+                yield from self.output(_of_type(dict, pair[1], "an output"), buffers, left - 1)
         elif kind != "value":
             raise BadTrace("an unknown kind of output")
         elif value is not None and not isinstance(value, str):
-            number(value, "a plain value of the output")
+            plain_number(value, "a plain value of the output")
 
 
 def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
@@ -534,12 +534,12 @@ def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
     found = listed(told, 5, "a view")
     if len(found) != 5:
         raise BadTrace("a view is too short")
-    index = whole(found[0], 0, len(buffers) - 1, "a buffer's index")
+    index = whole_number(found[0], 0, len(buffers) - 1, "a buffer's index")
     dtype = _Reader.dtype(found[1])
-    offset = whole(found[2], 0, BYTES, "an offset")
-    shape = [whole(n, 0, BYTES, "a shape") for n in listed(found[3], DIMENSIONS, "a shape")]
+    offset = whole_number(found[2], 0, BYTES, "an offset")
+    shape = [whole_number(n, 0, BYTES, "a shape") for n in listed(found[3], DIMENSIONS, "a shape")]
     low = -BYTES if backwards else 0
-    strides = [whole(n, low, BYTES, "a stride") for n in listed(found[4], DIMENSIONS, "strides")]
+    strides = [whole_number(n, low, BYTES, "a stride") for n in listed(found[4], DIMENSIONS, "strides")]
     if len(shape) != len(strides):
         raise BadTrace("a view needs as many strides as dimensions")
     first = last = offset
@@ -551,27 +551,27 @@ def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
     return View(index, dtype, offset, tuple(shape), tuple(strides))
 
 
-def _fits(source: str, to: str) -> bool:
+def _fits_into(source: str, to: str) -> bool:
     """Whether all integers of one dtype are in the other; true for other kinds of dtypes."""
     if source not in RANGES or to not in RANGES:
         return True
     return RANGES[to][0] <= RANGES[source][0] and RANGES[source][1] <= RANGES[to][1]
 
 
-def _passed(told: object) -> Iterator[object]:
+def _passed_buffers(told: object) -> Iterator[object]:
     """The buffers that a launch is given in any of its configurations, and may write to."""
     if isinstance(told, list):
         for part in told:
-            yield from _passed(part)
+            yield from _passed_buffers(part)
     for kind, value in told.items() if isinstance(told, dict) else ():
         held = value[0] if kind in ("desc", "reinterpret") and isinstance(value, list) and value else value
         if kind in ("t", "desc", "reinterpret") and isinstance(held, list) and held:
             yield held[0] if isinstance(held[0], int) else None
         else:
-            yield from _passed(value)
+            yield from _passed_buffers(value)
 
 
-def _memory(i: int, buffers: list[Buffer]) -> tuple:
+def _memory_at(i: int, buffers: list[Buffer]) -> tuple:
     """The same for the same memory, also in later calls."""
     held = buffers[i]
     if held.kind == "new":
@@ -588,7 +588,7 @@ def check_cast(source: str, to: str, known: frozenset[Buffer] | None) -> None:
         return
     if source in FLOATS or to == "bool":
         raise Refused("cast", f"a cast from {source} to {to} computes; do it in a kernel")
-    if not _fits(source, to) and known is None:
+    if not _fits_into(source, to) and known is None:
         raise Refused("cast", f"a cast from {source} to {to} may change values, which is computing: "
                       "cast what comes from inputs and buffers by moves alone, whose values fit, before a "
                       "kernel gets it, or do it in a kernel")  # fmt: skip

@@ -10,7 +10,7 @@ constants, tuples and descriptors. The trace is hostile, and an interpreter gets
 
 import re
 
-from judge.traces import BadTrace, Call, listed, number, text, view, whole
+from judge.traces import BadTrace, Call, listed, plain_number, text, view, whole_number
 from shared.kernel_language import is_plain
 from shared.kernel_names import LAYOUTS
 from shared.program import ITEM
@@ -35,7 +35,7 @@ def check_kernel(told: dict, count: int) -> None:
         raise BadTrace("a malformed kernel")
     if not is_plain(told.get("name")) or len(told["name"]) > 200:
         raise BadTrace("a malformed kernel name")
-    whole(told.get("line"), 0, 10_000_000, "a kernel's line")
+    whole_number(told.get("line"), 0, 10_000_000, "a kernel's line")
     for key in ("bind", "defaults"):
         names = told.setdefault(key, {})
         if not isinstance(names, dict) or len(names) > PARTS or not all(map(is_plain, names)):
@@ -46,7 +46,7 @@ def check_kernel(told: dict, count: int) -> None:
         told.setdefault(key, [])
         for part in listed(told[key], PARTS, key):
             if not is_plain(part):
-                whole(part, 0, PARTS, key)
+                whole_number(part, 0, PARTS, key)
     if told.setdefault("noinline", False) not in (True, False):
         raise BadTrace("a kernel's noinline")
     if told.setdefault("language", "triton") not in ("triton", "gluon"):
@@ -85,19 +85,19 @@ def _check_plain(value: object) -> None:
     if isinstance(value, str):
         text(value, 65536, "a text")
     elif value is not None:
-        number(value)
+        plain_number(value)
 
 
 def _check_constant(told: dict, count: int) -> None:
     """Checks a constant, which both names and arguments may be."""
     ((kind, content),) = told.items()
     if kind == "float":
-        number(told)
+        plain_number(told)
     elif kind == "dtype":
         if not isinstance(content, str) or not _DTYPE.fullmatch(content):
             raise BadTrace("a dtype of the language")
     elif kind == "kernel":
-        whole(content, 0, count - 1, "a kernel's number")
+        whole_number(content, 0, count - 1, "a kernel's number")
     elif kind == "layout":
         _check_layout(content, count)
     else:
@@ -121,7 +121,7 @@ def _check_layout(told: object, count: int) -> None:
 def check_options(options: dict) -> None:
     for name, value in options.items():
         if name in _RANGES:
-            whole(int(value) if isinstance(value, bool) else value, *_RANGES[name], name)
+            whole_number(int(value) if isinstance(value, bool) else value, *_RANGES[name], name)
         elif value not in _TEXTS[name]:
             raise BadTrace(f"the option {name}")
 
@@ -138,12 +138,12 @@ def check_argument(told: object, call: Call | None, count: int) -> None:
         for part in listed(content, PARTS, "a tuple"):
             check_argument(part, call, count)
     elif kind in ("t", "desc", "reinterpret") and call is not None:
-        _check_tensor(kind, content, call, count)
+        _check_given(kind, content, call, count)
     else:
         _check_constant(told, count)
 
 
-def _check_tensor(kind: str, content: object, call: Call, count: int) -> None:
+def _check_given(kind: str, content: object, call: Call, count: int) -> None:
     if kind == "t":
         view(content, call.buffers)
     elif kind == "reinterpret":
@@ -167,7 +167,7 @@ def _check_descriptor(told: object, call: Call, count: int) -> None:
     whole_view = [base.buffer, base.dtype, base.offset, shape, strides]
     view(whole_view, call.buffers)
     for size in (*shape, *block):
-        whole(size, 1, 2**32 - 1, "a descriptor's size")
+        whole_number(size, 1, 2**32 - 1, "a descriptor's size")
     if strides[-1] != 1 or base.offset * ITEM[base.dtype] % 16:
         raise BadTrace("a descriptor that TMA cannot read")
     if any(s * ITEM[base.dtype] % 16 or s >= 1 << 40 for s in strides[:-1]):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from judge import compare, sidecar, undo
 from judge.domain import Domain, labels
-from judge.expected import Expected, bits, check_outputs, judge_output  # noqa: F401
+from judge.expected import Expected, bits_of, check_outputs, judge_output  # noqa: F401
 from judge.traces import Alias, View, alias, crossing
 from shared import inputs, limits, structure
 from shared.limits import Exceeded, Unusable  # noqa: F401 - both are this module's answers, too
@@ -52,7 +52,7 @@ class Result(NamedTuple):
         return [*self.tensors, *self.written.values()]
 
 
-def _call(
+def _call_model(
     model: torch.nn.Module, args: list, seed: int, device: str, default: torch.dtype,
     hides: bool = False,
 ) -> Result:  # fmt: skip
@@ -80,7 +80,7 @@ def _call(
         torch.set_default_dtype(old)
 
 
-def _memory(t: torch.Tensor) -> int | None:
+def _memory_of(t: torch.Tensor) -> int | None:
     return t.untyped_storage().data_ptr() if t.layout == torch.strided and t.numel() else None
 
 
@@ -92,7 +92,7 @@ def _aliases(outs: list[torch.Tensor], given: list[torch.Tensor], state: dict) -
         frozenset(
             alias(kind, key, out.storage_offset() - t.storage_offset(), out.shape, out.stride())
             for kind, key, t in held
-            if out.dtype == t.dtype and _memory(out) == _memory(t) is not None
+            if out.dtype == t.dtype and _memory_of(out) == _memory_of(t) is not None
         )
         for out in outs
     ]  # fmt: skip
@@ -100,7 +100,7 @@ def _aliases(outs: list[torch.Tensor], given: list[torch.Tensor], state: dict) -
 
 def _crossing(outs: list[torch.Tensor]) -> frozenset[tuple[int, int]]:
     return crossing([
-        View(_memory(t) or -i, str(t.dtype), t.storage_offset(), tuple(t.shape), t.stride())
+        View(_memory_of(t) or -i, str(t.dtype), t.storage_offset(), tuple(t.shape), t.stride())
         if t.layout == torch.strided else View(-i, "", 0, (), ())
         for i, t in enumerate(outs, 1)
     ])  # fmt: skip
@@ -196,7 +196,7 @@ class Reference:
             fresh = state_of(self.construct(seed, self.device))
             values |= {name: fresh[name] for name in rules.drawn}
         with torch.no_grad():
-            put(model, {n: values[n] for n in (*rules.drawn, *rules.movable, *rules.running)})
+            put_state(model, {n: values[n] for n in (*rules.drawn, *rules.movable, *rules.running)})
             move(model, moved, seed or 0)
 
     def learn(self, changed: bool) -> None:
@@ -268,7 +268,7 @@ def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return inputs.parameters(model) | inputs.buffers(model)
 
 
-def put(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
+def put_state(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
     held = state_of(model)
     for name, value in values.items():
         inputs.write(held[name], value)
@@ -380,18 +380,18 @@ def _in_some_precision(
     """The outputs of a call; if the model does not run in the run's precision, it is widened."""
     if r.runs is not False:
         try:
-            return _call(model, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes).all()
+            return _call_model(model, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes).all()
         except Exception as problem:  # noqa: BLE001
             _own_failure(problem)
     model = inputs.convert(model, r.wide)
-    return _call(model, _widen(args, r.wide), seed, r.device, r.wide, r.changes).all()
+    return _call_model(model, _widen(args, r.wide), seed, r.device, r.wide, r.changes).all()
 
 
 def _left(given: list[torch.Tensor], own: Result) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
     """Of the changed inputs, by their place behind the outputs: the elements whose bits the eager
     model left, and what all had been."""
     return {
-        len(own.tensors) + at: (bits(t.contiguous()) == bits(given[i].contiguous()), given[i])
+        len(own.tensors) + at: (bits_of(t.contiguous()) == bits_of(given[i].contiguous()), given[i])
         for at, (i, t) in enumerate(own.written.items())
     }
 
@@ -417,11 +417,11 @@ class Pair:
         with limits.memory("the reference"), torch.no_grad():
             self.r.fill(self.eager, seed, self.r.rules.movable if moved else ())
             if extra and self.r.rules.running:
-                put(self.eager, self._run_in(extra))
+                put_state(self.eager, self._run_in(extra))
             if self.r.loose:
                 self.twin = self._widened()
             else:
-                put(self.twin, state_of(self.eager))
+                put_state(self.twin, state_of(self.eager))
 
     def _run_in(self, seeds: Collection[int]) -> dict[str, torch.Tensor]:
         """Buffers as calls of the reference leave them; the calls are undone."""
@@ -497,11 +497,11 @@ class Pair:
     def _truth(self, args: list, seed: int) -> "Result":
         r = self.r
         try:
-            return _call(self.twin, _widen(args, r.wide), seed, r.device, r.wide, r.changes)
+            return _call_model(self.twin, _widen(args, r.wide), seed, r.device, r.wide, r.changes)
         except Exception as problem:  # noqa: BLE001 - a task's code may raise anything
             why = _own_failure(problem)
         try:
-            _call(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype)
+            _call_model(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype)
         except Exception as problem:  # noqa: BLE001
             raise Unusable(f"the reference raises {_own_failure(problem)}") from None
         name = str(r.wide).removeprefix("torch.")
@@ -514,7 +514,7 @@ class Pair:
         r = self.r
         if r.runs is not False:
             try:
-                result = _call(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes)
+                result = _call_model(self.eager, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes)
                 r.runs = True
                 return result
             except Exception as problem:  # noqa: BLE001
@@ -629,7 +629,7 @@ def _other_kind(reference: Reference) -> str | None:
 # ---- the gate ----------------------------------------------------------------
 
 
-def same(a: list[torch.Tensor], b: list[torch.Tensor], bound: float) -> bool:
+def same_truths(a: list[torch.Tensor], b: list[torch.Tensor], bound: float) -> bool:
     """Equal, up to rounding from a different order of additions. Compares truths: if an output is
     nearly all zeros, a library that picks another algorithm is far off by the measure for eager
     outputs."""
@@ -662,7 +662,7 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
     if not inputs.tensors(args):
         return ["get_inputs returns no tensor: a kernel needs one to work on"]
     del args
-    first = _answer(reference, job_seed, "gate-0")
+    first = _fresh_answer(reference, job_seed, "gate-0")
     _ = reference.rules  # Unusable: the constructor is not the same each time
     reference.returns = structure.name(first.structure)
     if first.written and _shared(inputs.tensors(reference.make(first.seed, "plain")), first.written):
@@ -670,21 +670,21 @@ def _reasons(reference: Reference, job_seed: str) -> list[str]:
                 "clone it in get_inputs"]  # fmt: skip
     again = reference.fresh().expect(first.seed, "plain").truth
     bound = compare.FLOOR[reference.dtype]
-    if not same(first.truth, again, bound):
+    if not same_truths(first.truth, again, bound):
         return ["nondeterministic: the same seed gives another output"]
     del again
-    if not same(first.truth, _shifted_rng(reference, first), bound):
+    if not same_truths(first.truth, _shifted_rng(reference, first), bound):
         return ["nondeterministic: forward draws random numbers"]
-    return shallow(first, _others_pass(reference, job_seed, "gate", first))
+    return says_little(first, _others_pass(reference, job_seed, "gate", first))
 
 
 def _shared(given: list[torch.Tensor], written: list[int]) -> bool:
     """Whether memory of a changed input is also another's, or twice its own."""
-    every, changed = [_memory(t) for t in given], [given[i] for i in written if given[i].numel()]
-    return any(every.count(_memory(t)) > 1 or 0 in t.stride() for t in changed)
+    every, changed = [_memory_of(t) for t in given], [given[i] for i in written if given[i].numel()]
+    return any(every.count(_memory_of(t)) > 1 or 0 in t.stride() for t in changed)
 
 
-def shallow(first: Expected, others_pass: bool) -> list[str]:
+def says_little(first: Expected, others_pass: bool) -> list[str]:
     """Why an answer says little, whatever computes it."""
     reasons = []
     if others_pass:
@@ -696,7 +696,7 @@ def shallow(first: Expected, others_pass: bool) -> list[str]:
     return reasons
 
 
-def _answer(reference: Reference, job_seed: str, label: str) -> Expected:
+def _fresh_answer(reference: Reference, job_seed: str, label: str) -> Expected:
     """The answer of a fresh model, without the inputs."""
     expected = reference.fresh().expect_exact(job_seed, label, "plain")
     expected.args = []
@@ -707,7 +707,7 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
     """The same inputs, with the generator in a different state during forward."""
     args = reference.make(first.seed, "plain")
     args, wide = _widen(args, reference.wide), reference.wide
-    found = _call(reference.fresh().twin, args, first.seed + 1, reference.device, wide).all()
+    found = _call_model(reference.fresh().twin, args, first.seed + 1, reference.device, wide).all()
     for i, (mask, _) in first.left.items():
         found[i] = found[i].masked_fill(mask, 0)
     for i in first.infinite:
@@ -720,7 +720,7 @@ def _shifted_rng(reference: Reference, first: Expected) -> list[torch.Tensor]:
 def _others_pass(reference: Reference, job_seed: str, label: str, first: Expected) -> bool:
     others = Others(first)
     while others.more:
-        others.take(_answer(reference, job_seed, f"{label}-{others.tried + 1}"))
+        others.take(_fresh_answer(reference, job_seed, f"{label}-{others.tried + 1}"))
     return others.pass_
 
 
@@ -745,14 +745,14 @@ class Others:
         if [x.shape for x in other.eager] != [x.shape for x in self.first.eager]:
             raise Unusable("the output's shape depends on the inputs' values")
         self.passed += _passes(other.eager, self.before)
-        self.far = self.tried == 1 and not _near(other.eager, self.before)
+        self.far = self.tried == 1 and not _nearly_right(other.eager, self.before)
         agreed = self.tried == FEW and self.passed in (0, FEW)
         most = max(self.passed, self.tried - self.passed)
         self.more = not self.far and not agreed and self.tried < OTHERS and 2 * most <= OTHERS
         self.before = other
 
 
-def _near(answer: list[torch.Tensor], expected: Expected) -> bool:
+def _nearly_right(answer: list[torch.Tensor], expected: Expected) -> bool:
     """Right, or wrong by so little that another draw might pass."""
     for i, x in enumerate(answer):
         errors, limit, right = expected.judge(i, x)
@@ -783,7 +783,7 @@ def self_test(reference: Reference, job_seed: str) -> dict[str, bool]:
 
 
 def _known_answers(reference: Reference, job_seed: str) -> dict[str, bool]:
-    expected = _answer(reference, job_seed, "self-0")
+    expected = _fresh_answer(reference, job_seed, "self-0")
     perfect = [expected.put_back(i, t.to(expected.eager[i].dtype)) for i, t in enumerate(expected.truth)]
     return {
         "perfect": _passes(perfect, expected),
@@ -808,7 +808,7 @@ class Literal:
         model = inputs.copied(self.r.pristine)
         again = (*self.rules.drawn, *self.rules.movable, *self.rules.running)
         with limits.memory("the reference"), torch.no_grad():
-            put(model, {name: state[name] for name in again})
+            put_state(model, {name: state[name] for name in again})
             found = _in_some_precision(self.r, model, expected.args, expected.seed)
         exact = [expected.reference_is_right(i) for i in range(len(expected.eager))]
         right = len(found) == len(exact) and all(

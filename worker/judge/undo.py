@@ -16,28 +16,28 @@ FIXED = (
 )  # what copy.deepcopy does not copy either  # fmt: skip
 
 
-def _fixed(value: object) -> bool:
+def _immutable(value: object) -> bool:
     """Whether the value is immutable."""
     if isinstance(value, (tuple, frozenset)):
-        return all(map(_fixed, value))
+        return all(map(_immutable, value))
     return isinstance(value, FIXED)
 
 
-def _known(name: str, value: object) -> bool:
+def _restorable(name: str, value: object) -> bool:
     """Whether an attribute of a module can be restored without copying the module."""
     if name in TABLES or name == "_non_persistent_buffers_set":
         return True
     if name in INTERNAL:
-        return not value if isinstance(value, dict) else _fixed(value)
+        return not value if isinstance(value, dict) else _immutable(value)
     if isinstance(value, list):
-        return all(map(_fixed, value))
-    return isinstance(value, torch.Tensor) or _fixed(value)
+        return all(map(_immutable, value))
+    return isinstance(value, torch.Tensor) or _immutable(value)
 
 
 def _simple(model: torch.nn.Module) -> bool:
     """Whether a call can only change the attributes of the model's modules, their tables, and the
     contents of tensors."""
-    return all(_known(n, v) for m in model.modules() for n, v in vars(m).items())
+    return all(_restorable(n, v) for m in model.modules() for n, v in vars(m).items())
 
 
 @dataclass

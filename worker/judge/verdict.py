@@ -20,7 +20,7 @@ from judge.executors import start_child
 from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, SHARED, Progress, Verdict
 from judge.judging import fail_if_broken, fail_on_error, since
 from judge.launches import FAMILIES, Built, Family
-from judge.region import HostRegion, Layout, dtype_name, input_buffer, state_buffer
+from judge.region import HostRegion, Layout, dtype_of, input_buffer, state_buffer
 from judge.session import Session
 from judge.sheets import NUMBERS, PLAIN, init_seed, literal_trials, sheet
 from judge.steps import Ask, Beside, Device, End, Forged, Gone, NoChild, Release
@@ -36,9 +36,9 @@ BUILT_BYTES = 256 << 20
 TEXT = 1000  # characters of a failure of the machinery
 
 
-def run(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
+def run_job(job: dict, environment: dict, builds: Builds, o: object) -> Generator:
     if is_boxed(job):
-        boxed = foreign.look_at if job["kind"] == "task" else decomposing.run
+        boxed = foreign.look_at if job["kind"] == "task" else decomposing.run_piece_job
         return (yield from boxed(job, environment))
     if job["kind"] == "task":
         return (yield from look_at_task(job, environment))
@@ -60,7 +60,7 @@ def unusable(job: dict, environment: dict, why: str) -> Generator:
 
 def cannot_judge(job: dict, environment: dict, p: Progress, why: object) -> dict:
     end = Verdict("infra", "trials", f"the task cannot be judged: {why}")
-    return record(job, environment, p, end) | {"unusable": True}
+    return make_record(job, environment, p, end) | {"unusable": True}
 
 
 # ---- tasks -------------------------------------------------------------------
@@ -164,19 +164,19 @@ class Facts:
             inputs.spec(values)["list"],
             [replace(input_buffer(i, t), changes=i in expected.written)
              for i, t in enumerate(inputs.tensors(values))],
-            [(n, list(t.shape), dtype_name(t)) for n, t in held.items()],
+            [(n, list(t.shape), dtype_of(t)) for n, t in held.items()],
             {n: replace(state_buffer(n, t), changes=n in reference.rules.running)
              for n, t in held.items()},
             set(inputs.parameters(pair.eager)),
             expected.structure,
-            [(tuple(t.shape), dtype_name(t)) for t in expected.outputs()],
+            [(tuple(t.shape), dtype_of(t)) for t in expected.outputs()],
             expected.strides,
             expected.aliases,
             expected.shared,
             expected.written,
             reference.rules.unregistered,
             NUMBERS in truth.variants(reference),
-            layouts.only_moves(reference, job["seed"]),
+            layouts.task_only_moves(reference, job["seed"]),
         )
 
 
@@ -185,7 +185,7 @@ _facts: dict[tuple[str, str, str], Facts] = {}  # by task, sidecar and precision
 
 def look_up(job: dict) -> Generator:
     """The task's facts, computed once for its first candidate, alone on the device."""
-    key = job["task"]["source"], sidecar.key(job["task"]), job["precision"]
+    key = job["task"]["source"], sidecar.sidecar_key(job["task"]), job["precision"]
     found = _facts.get(key)
     if found is None or job.get("gate") and found.reasons is None:
         if job["device"] != "cpu":
@@ -220,7 +220,7 @@ def verify(job: dict, environment: dict, builds: Builds, o: object) -> Generator
         end = Verdict("infra", "fork", str(problem))
     except truth.Unusable as problem:
         return cannot_judge(job, environment, p, problem)
-    return record(job, environment, p, end)
+    return make_record(job, environment, p, end)
 
 
 def once_more(
@@ -275,7 +275,7 @@ def attempt(
         if interpreted(job):
             built = yield from compiled(job, trace, family, p, builds)
         if p.timing:
-            found = yield from timing.compiled(job, torch_device(job["device"]))
+            found = yield from timing.compiled_baseline(job, torch_device(job["device"]))
             p.timing["compile_ms"], p.timing["compile_why"] = found
         if not (own_weights or p.capped):
             p.ported, p.ported_why = yield from exported(job, facts, trace, names, built, p, builds)
@@ -319,7 +319,7 @@ def exported(
             return launch.told
         return launch.at(built.chosen(launch, config, call, FAMILIES[job["family"]])[0])
 
-    made, why = ported.write(job, facts, trace, names, built, choose, judged_on(job, p))
+    made, why = ported.write_out(job, facts, trace, names, built, choose, judged_on(job, p))
     if made is None:
         return None, why
     other = job | {"pool": f"{job.get('pool') or job['seed']}, another construction"}
@@ -386,7 +386,7 @@ def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> G
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
         if lane:
             fail_if_broken(answer)
-        size = 0 if "error" in answer or "refused" in answer else answers.size(answer, most)
+        size = 0 if "error" in answer or "refused" in answer else answers.size_told(answer, most)
         return answer, bytes(file.map[:size])
     finally:
         file.close()
@@ -398,8 +398,8 @@ def recorded(
     """The candidate's trace, and the reference's state that each of its names refers to."""
     p.stage, started = "record", time.monotonic()
     ping = yield from start_child(job, job["pack"], record=True)
-    builds.learn(job["pack"], answers.identity(ping))
-    p.target = target(job) or answers.target(ping)
+    builds.learn(job["pack"], answers.identity_told(ping))
+    p.target = device_target(job) or answers.target_told(ping)
     message = {
         "op": "record",
         "source": job["candidate"],
@@ -422,12 +422,12 @@ def recorded(
     head = traces.header(data)
     names = matching(facts.state, head.state)
     held = {mine: replace(facts.buffers[meant], key=mine) for mine, meant in names}
-    trace = traces.parse(head, facts.inputs, held)
-    launches.check(trace, FAMILIES[job["family"]])
+    trace = traces.parse_trace(head, facts.inputs, held)
+    launches.check_launches(trace, FAMILIES[job["family"]])
     for call in trace.calls:
         check_output(call, facts, dict(names))
         if facts.only_moves:
-            layouts.check(call)
+            layouts.check_layouts(call)
     launched = trace.steady.launches()
     if not launched:
         raise Verdict("hack", "record", "forward launched no kernel of the language.", "no-launch")
@@ -435,7 +435,7 @@ def recorded(
     p.seed_only = own_weights or bool(facts.state) and (
         len(names) < len(facts.state) or trace.packed or p.keeps
     )
-    p.launches = [launches.name(trace, n) for n in launched]
+    p.launches = [launches.launch_name(trace, n) for n in launched]
     note_left_out(trace, p)
     return trace, dict(names)
 
@@ -482,7 +482,7 @@ def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None
     said = structure.difference(facts.structure, call.output)
     if said:
         raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
-    direct.check_outputs([(v.shape, v.dtype) for v in call.outputs], facts.outputs, "record")
+    direct.check_told_outputs([(v.shape, v.dtype) for v in call.outputs], facts.outputs, "record")
     for i, got in enumerate(call.outputs):
         if call.buffers[got.buffer].kind == "const":
             raise Refused("output-not-computed", "the output is a constant that no kernel computes")
@@ -516,7 +516,7 @@ def gpu_facts(job: dict) -> dict | None:
     return free
 
 
-def target(job: dict) -> str | None:
+def device_target(job: dict) -> str | None:
     """The device's architecture."""
     if job["device"] == "cpu":
         return None
@@ -653,7 +653,7 @@ def examine(
         p.hardened = True
         p.trace = summary.summarise(trace, kernel_counts(trace, family, built))
         if job.get("timing"):
-            yield from timing.measure(session)
+            yield from timing.measure_times(session)
         yield from session.without_kernels()
     finally:
         p.notes += [note for note in asked.reference.notes() if note not in p.notes]
@@ -681,7 +681,7 @@ def untimed(job: dict, end: Verdict) -> str:
     return f"only correct kernels are timed, and this one is {end.verdict}"
 
 
-def record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
+def make_record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict:
     last = p.trials[-1] if p.trials else {}
     full = len(p.trials) >= (PLAIN if job["protocol"] == "kernelbench" else 1)
     change = p.change if end.verdict not in ("correct", "infra", NOT_JUDGED) else None

@@ -43,7 +43,7 @@ class Answer:
                 raise failed(self.launches[group[0]]["error"])
 
 
-def answered(fill: Callable[[Answer], None]) -> bytes:
+def answer_of(fill: Callable[[Answer], None]) -> bytes:
     """A line of JSON, then binaries, one after the other."""
     made = Answer()
     try:
@@ -63,7 +63,7 @@ def node(
             "cluster": list(cluster), "cooperative": cooperative, "pdl": pdl, "scratch": scratch}  # fmt: skip
 
 
-def bits(data: bytes) -> list:
+def as_number(data: bytes) -> list:
     """A number as a parameter."""
     return ["n", len(data), int.from_bytes(data, "little")]
 

@@ -8,7 +8,7 @@ import re
 from cutlass._mlir import ir
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.cutlass_dsl.cutlass import CuTeDSL
-from lane import Answer, Malformed, answered, bits, native_lane, node
+from lane import Answer, Malformed, answer_of, as_number, native_lane, node
 from shared import fatbin, kernel_assembly
 
 _LONGEST = 8000  # characters of an error
@@ -32,7 +32,7 @@ class Denied(Exception):
     """MLIR that is not what the language makes."""
 
 
-def compile(request: dict) -> bytes:
+def compile_cute(request: dict) -> bytes:
     """The answer; raises CompileFailed or Denied."""
     arch = request["target"] + ("" if request["target"].endswith("a") else "a")
 
@@ -40,32 +40,32 @@ def compile(request: dict) -> bytes:
         numbers: dict[tuple, int] = {}
         launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
         for text, kernels in native_lane.launched(launches).items():
-            first = made.module("cubin", _cubin(request["texts"][text], arch), kernels)
+            first = made.module("cubin", _cute_cubin(request["texts"][text], arch), kernels)
             numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
         for kernel, told in launches:
             function = numbers[kernel["text"], kernel["name"]]
-            made.launches.append({"nodes": [_node(function, told, kernel["params"])]})
+            made.launches.append({"nodes": [_cute_node(function, told, kernel["params"])]})
 
-    return answered(fill)
+    return answer_of(fill)
 
 
-def _node(function: int, told: dict, sizes: object) -> dict:
+def _cute_node(function: int, told: dict, sizes: object) -> dict:
     args = list(told["args"].values())
-    if [len(_bytes(arg)) for arg in args] != sizes:
+    if [len(_argument_bytes(arg)) for arg in args] != sizes:
         raise Malformed("an argument of another size than its parameter")
     options = {"block": None, "shared": None, **told["options"]}
-    return node(function, [_param(arg) for arg in args], told["grid"], **options)
+    return node(function, [_cute_param(arg) for arg in args], told["grid"], **options)
 
 
-def _param(arg: dict) -> list:
-    data = _bytes(arg)
+def _cute_param(arg: dict) -> list:
+    data = _argument_bytes(arg)
     if "t" in arg:
         at = ["p", arg["t"][0], arg["o"]]
         return at if len(data) == 8 else ["s", data.hex(), [[0, at]]]
-    return bits(data) if len(data) <= 8 else ["s", data.hex(), []]
+    return as_number(data) if len(data) <= 8 else ["s", data.hex(), []]
 
 
-def _bytes(arg: dict) -> bytes:
+def _argument_bytes(arg: dict) -> bytes:
     try:
         data = bytes.fromhex(arg["b"])
     except ValueError:
@@ -75,7 +75,7 @@ def _bytes(arg: dict) -> bytes:
     return data
 
 
-def _cubin(text: str, arch: str) -> bytes:
+def _cute_cubin(text: str, arch: str) -> bytes:
     dsl = CuTeDSL._get_dsl()
     pipeline = dsl.preprocess_pipeline(dsl._get_pipeline(None), arch)
     with ir.Context(), ir.Location.unknown():
@@ -83,7 +83,7 @@ def _cubin(text: str, arch: str) -> bytes:
             module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as problem:
             raise Denied(f"it is not MLIR: {str(problem)[:400]}") from None
-        check(module)
+        check_mlir(module)
         try:
             dsl.compiler_provider.compile(module, pipeline)
         except (DSLBaseError, ir.MLIRError, RuntimeError) as problem:
@@ -94,7 +94,7 @@ def _cubin(text: str, arch: str) -> bytes:
     return found[0]
 
 
-def check(module: ir.Module) -> None:
+def check_mlir(module: ir.Module) -> None:
     """Denied for what would bring code of another making into the binary, and for registers that
     assembly must not read: of the language as it writes them, operations as well as names."""
     if found := _ELSEWHERE.search(str(module.operation)):

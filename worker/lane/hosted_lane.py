@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lane import Answer, answered, native_lane, node
+from lane import Answer, answer_of, native_lane, node
 from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
 from shared.program import MAP_ITEM
@@ -93,13 +93,13 @@ class OutsideTensor(HostError):
     told = ""
 
 
-def launches(request: dict, toolchain: Toolchain) -> bytes:
+def expand_launches(request: dict, toolchain: Toolchain) -> bytes:
     """Everything is compiled and read before any of it runs."""
 
     def fill(made: Answer) -> None:
-        calls = [_call(told) for told in request["launches"]]
+        calls = [_words_of_call(told) for told in request["launches"]]
         built = {
-            text: _build(request["texts"][text], [[*pair] for pair in functions.items()], toolchain)
+            text: _build_program(request["texts"][text], [[*pair] for pair in functions.items()], toolchain)
             for text, functions in native.called(request["launches"]).items()
         }
         answers: dict[int, dict] = {}
@@ -107,13 +107,13 @@ def launches(request: dict, toolchain: Toolchain) -> bytes:
             symbols = [kernel.name for kernel in program.kernels]
             first = made.module("cubin", program.cubin, symbols)
             asked = [i for i, call in enumerate(calls) if call["text"] == text]
-            answers |= zip(asked, _expand(program, [calls[i] for i in asked], first))
+            answers |= zip(asked, _expand_calls(program, [calls[i] for i in asked], first))
         made.launches = [answers[i] for i in range(len(calls))]
 
-    return answered(fill)
+    return answer_of(fill)
 
 
-def _call(told: dict) -> dict:
+def _words_of_call(told: dict) -> dict:
     """An argument is a word, or a buffer and the bytes from its start. `buffers` has of each the
     first tensor in it, where that begins, and the buffer's size."""
     args: list = []
@@ -128,10 +128,10 @@ def _call(told: dict) -> dict:
     return {"text": told["text"], "function": told["function"], "args": args, "buffers": buffers}
 
 
-def identity(toolchain: Toolchain) -> str:
+def hosted_identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
     own = native_lane.digest(Path(__file__).read_bytes() + RUNTIME.read_bytes())
-    return f"{native_lane.identity(toolchain)} {own}"
+    return f"{native_lane.native_identity(toolchain)} {own}"
 
 
 # ---- building --------------------------------------------------------------------
@@ -152,8 +152,8 @@ class _Program:
     kernels: list[_Kernel]
 
 
-def _build(source: str, functions: list, toolchain: Toolchain) -> _Program:
-    more = [_HELPERS, *(_stub(name, kinds) for name, kinds in functions)]
+def _build_program(source: str, functions: list, toolchain: Toolchain) -> _Program:
+    more = [_HELPERS, *(_host_stub(name, kinds) for name, kinds in functions)]
     rows = "".join(f'{{"{name}", monkeys_call_{name}}}, ' for name, _ in functions)
     more.append(_TABLE % rows)
     with tempfile.TemporaryDirectory() as folder:
@@ -162,14 +162,14 @@ def _build(source: str, functions: list, toolchain: Toolchain) -> _Program:
         try:
             said = native_lane.compile_text(work, source, "calls", more, toolchain, "program")
         except BuildError as problem:
-            raise BuildError(_explained(str(problem))) from None
+            raise BuildError(_missing_explained(str(problem))) from None
         kernels = _kernels(native_lane.assembly(work), said)
         if not kernels:
             raise BuildError("the source has no kernel (a __global__ function that is launched)")
         return _Program((work / "program").read_bytes(), native_lane.only(work, "*.cubin"), kernels)
 
 
-def _stub(name: str, kinds: str) -> str:
+def _host_stub(name: str, kinds: str) -> str:
     words = ", ".join(_WORDS[kind].format(i) for i, kind in enumerate(kinds))
     return (
         f"static void monkeys_call_{name}(const unsigned long long *monkeys_words)\n"
@@ -177,7 +177,7 @@ def _stub(name: str, kinds: str) -> str:
     )
 
 
-def _explained(said: str) -> str:
+def _missing_explained(said: str) -> str:
     """A linker names what is missing once for each use."""
     missing = sorted(set(re.findall(r"undefined reference to `([^']+)'", said)))
     if not missing:
@@ -218,19 +218,19 @@ def _kernels(ptx: str, said: str) -> list[_Kernel]:
             int(shared[1]) if shared else 0,
         )
     return [
-        _Kernel(name, tuple(_size(*p) for p in _PARAM.findall(params)), *used.get(name, (0, 0)))
+        _Kernel(name, tuple(_param_size(*p) for p in _PARAM.findall(params)), *used.get(name, (0, 0)))
         for name, params in _ENTRY.findall(ptx)
     ]
 
 
-def _size(bits: str, count: str) -> int:
+def _param_size(bits: str, count: str) -> int:
     return int(bits) // 8 * int(count or 1)
 
 
 # ---- running ---------------------------------------------------------------------
 
 
-def _expand(program: _Program, calls: list[dict], first: int) -> list[dict]:
+def _expand_calls(program: _Program, calls: list[dict], first: int) -> list[dict]:
     """The launches of each call; the first that fails ends the program, and all others
     share its fate."""
     places = [[_places(i, call, moved) for i, call in enumerate(calls)] for moved in (0, 0, 1)]
@@ -238,7 +238,7 @@ def _expand(program: _Program, calls: list[dict], first: int) -> list[dict]:
         runs = [_run(program, calls, at) if calls else [] for at in places]
         index = {kernel.name: first + i for i, kernel in enumerate(program.kernels)}
         return [
-            {"nodes": _nodes(call, [run[i] for run in runs], [at[i] for at in places], index)}
+            {"nodes": _nodes_of_call(call, [run[i] for run in runs], [at[i] for at in places], index)}
             for i, call in enumerate(calls)
         ]
     except HostError as problem:
@@ -284,7 +284,7 @@ def _run(program: _Program, calls: list[dict], places: list[dict]) -> list[_Call
         raise HostError(f"{name}: ended by signal {-status}.{why}\n{said}".strip())
     if not done.endswith("done\n"):
         raise HostError(f"{name}: the host function ended the process\n{said}".strip())
-    return _read(done, key, calls)
+    return _read_run(done, key, calls)
 
 
 def _start(program: bytes, told: str) -> tuple[int, str, str]:
@@ -323,7 +323,7 @@ class _Call:
     key: bytes
 
 
-def _read(text: str, key: bytes, calls: list[dict]) -> list[_Call]:
+def _read_run(text: str, key: bytes, calls: list[dict]) -> list[_Call]:
     found: list[_Call] = []
     maps: list[tuple[int, list[int]]] = []
     for line in text.splitlines():
@@ -348,7 +348,7 @@ def _read(text: str, key: bytes, calls: list[dict]) -> list[_Call]:
 # ---- comparing -------------------------------------------------------------------
 
 
-def _nodes(call: dict, runs: list[_Call], places: list[dict], index: dict) -> list[dict]:
+def _nodes_of_call(call: dict, runs: list[_Call], places: list[dict], index: dict) -> list[dict]:
     shapes = [[(launch.name, launch.numbers) for launch in run.launches] for run in runs]
     if not shapes[0] == shapes[1] == shapes[2]:
         raise HostError(
@@ -358,7 +358,7 @@ def _nodes(call: dict, runs: list[_Call], places: list[dict], index: dict) -> li
     nodes = []
     for n, launch in enumerate(runs[0].launches):
         given = [[run.launches[n].params[i] for run in runs] for i in range(len(launch.params))]
-        where = f"{call['function']}: launch of {native_lane.plain_name(launch.name)}"
+        where = f"{call['function']}: launch of {native_lane.unmangled(launch.name)}"
         params = [
             _Bytes(f"{where}, parameter {i}", runs, places[0], places[2]).param(*data)
             for i, data in enumerate(given)
@@ -366,14 +366,14 @@ def _nodes(call: dict, runs: list[_Call], places: list[dict], index: dict) -> li
         where = f"{call['function']}: launch {n + 1}, of {launch.name[:200]}"
         for _, _, patches in params:
             for _, patch in patches:
-                _place(patch, call["buffers"], where)
+                _place_patch(patch, call["buffers"], where)
         size = launch.numbers
         nodes.append(node(index[launch.name], params, size[:3], size[3:6], size[9], size[6:9],
                           bool(size[10]), bool(size[11])))  # fmt: skip
     return nodes
 
 
-def _place(patch: list, buffers: dict, where: str) -> None:
+def _place_patch(patch: list, buffers: dict, where: str) -> None:
     """Counts an address from its tensor instead of its buffer, in which it must lie."""
     kind, buffer, offset, *rest = patch
     number, at, size = buffers[buffer]
@@ -383,11 +383,11 @@ def _place(patch: list, buffers: dict, where: str) -> None:
         steps = (MAP_ITEM[dtype], *strides)
         needs += sum((n - 1) * step for n, step in zip(shape, steps)) + MAP_ITEM[dtype]
     if needs > size:
-        raise OutsideTensor(f"{where}: {_outside(patch, needs, size)}")
+        raise OutsideTensor(f"{where}: {_outside_told(patch, needs, size)}")
     patch[1:3] = [number, offset - at]
 
 
-def _outside(patch: list, needs: int, size: int) -> str:
+def _outside_told(patch: list, needs: int, size: int) -> str:
     if patch[0] == "p":
         return f"an address {needs} bytes behind the start of a tensor that has {size} bytes"
     shape, swizzle = patch[4], patch[7]

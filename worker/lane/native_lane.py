@@ -27,7 +27,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from lane import NULL, Answer, Malformed, answered, bits, node, value
+from lane import NULL, Answer, Malformed, answer_of, as_number, node, value
 from shared import kernel_assembly, native, plain_c
 from shared.native import BuildError, Toolchain, ToolchainError
 
@@ -61,7 +61,7 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 """
 
 
-def libraries(request: dict, toolchain: Toolchain) -> bytes:
+def compile_libraries(request: dict, toolchain: Toolchain) -> bytes:
     """A shared object for each text that is called."""
     library = replace(toolchain, output_flags=tuple(native.LIBRARY_FLAGS.split()))
     options = native.options(library, ["-o", "kernel.so", *library.output_flags])
@@ -69,8 +69,8 @@ def libraries(request: dict, toolchain: Toolchain) -> bytes:
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
         for text, functions in native.called(request["launches"]).items():
-            source = _plain(request["texts"][text], [*functions], toolchain)
-            data = _library(source, [*functions.items()], library)
+            source = _plain_text(request["texts"][text], [*functions], toolchain)
+            data = _c_library(source, [*functions.items()], library)
             symbols = (f"monkeys_call_{name}" for name in functions)
             first = made.module("library", data, symbols, text=text, source=source, options=options)
             numbers |= {(text, name): first + i for i, name in enumerate(functions)}
@@ -80,7 +80,7 @@ def libraries(request: dict, toolchain: Toolchain) -> bytes:
             for told in request["launches"]
         ]  # fmt: skip
 
-    return answered(fill)
+    return answer_of(fill)
 
 
 def _word(arg: object) -> list:
@@ -97,7 +97,7 @@ def word(arg: object) -> int:
     return int.from_bytes(struct.pack("<d", held), "little")
 
 
-def _plain(source: str, names: list[str], toolchain: Toolchain) -> str:
+def _plain_text(source: str, names: list[str], toolchain: Toolchain) -> str:
     """The text that is compiled."""
     raw = _preprocessed(plain_c.prepared(source), toolchain)
     text = plain_c.flat(source, raw, toolchain.source_name)
@@ -119,30 +119,30 @@ def _preprocessed(source: str, toolchain: Toolchain) -> str:
         return raw.read_bytes().decode(errors="replace")
 
 
-def _library(text: str, launches: list, toolchain: Toolchain) -> bytes:
+def _c_library(text: str, launches: list, toolchain: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         stubs = native.stubs(launches)
         compile_text(Path(folder), text, "calls", stubs, toolchain, "kernel.so")
         return Path(folder, "kernel.so").read_bytes()
 
 
-def cubins(request: dict, toolchain: Toolchain) -> bytes:
+def compile_cubins(request: dict, toolchain: Toolchain) -> bytes:
     """A cubin for each text with a kernel that is launched. The letters of a kernel's parameters are
     P for an address and those of Python's struct."""
 
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
         launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
-        nodes = [_node(kernel, told) for kernel, told in launches]
+        nodes = [_cuda_node(kernel, told) for kernel, told in launches]
         for text, kernels in launched(launches).items():
-            entries, data = _cubin(request["texts"][text], [*kernels.items()], toolchain)
+            entries, data = _cuda_cubin(request["texts"][text], [*kernels.items()], toolchain)
             first = made.module("cubin", data, entries)
             numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
         for (kernel, _), found in zip(launches, nodes):
             found["function"] = numbers[kernel["text"], kernel["name"]]
             made.launches.append({"nodes": [found]})
 
-    return answered(fill)
+    return answer_of(fill)
 
 
 def launched(launches: list[tuple[dict, dict]]) -> dict[int, dict[str, object]]:
@@ -155,15 +155,15 @@ def launched(launches: list[tuple[dict, dict]]) -> dict[int, dict[str, object]]:
     return found
 
 
-def _node(kernel: dict, told: dict) -> dict:
+def _cuda_node(kernel: dict, told: dict) -> dict:
     codes, args = kernel["params"], list(told["args"].values())
     if not isinstance(codes, str) or not CODES.issuperset(codes) or len(codes) != len(args):
         raise Malformed("a launch whose arguments are not its parameters")
     block, shared = told["options"].get("block"), told["options"].get("shared")
-    return node(0, [_param(*pair) for pair in zip(codes, args)], told["grid"], block, shared)
+    return node(0, [_cuda_param(*pair) for pair in zip(codes, args)], told["grid"], block, shared)
 
 
-def _param(code: str, arg: object) -> list:
+def _cuda_param(code: str, arg: object) -> list:
     if code == "P":
         if arg is None:
             return NULL
@@ -174,12 +174,12 @@ def _param(code: str, arg: object) -> list:
     if type(held) is not {"?": bool, "f": float, "d": float}.get(code, int):
         raise Malformed("an argument of another type than its parameter")
     try:
-        return bits(struct.pack(f"<{code}", held))
+        return as_number(struct.pack(f"<{code}", held))
     except (struct.error, OverflowError):
         raise Malformed("an argument that does not fit its parameter") from None
 
 
-def _cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
+def _cuda_cubin(source: str, launches: list, toolchain: Toolchain) -> tuple[list[str], bytes]:
     names = [name for name, _ in launches]
     checks = [_SIGNATURE_HELPERS]
     for name, params in launches:
@@ -217,7 +217,7 @@ def _entries(said: str, names: list[str]) -> list[str]:
     compiled = re.findall(r"Compiling entry function '([\w$]+)'", said)
     entries = []
     for name in names:
-        found = [entry for entry in compiled if plain_name(entry) == name]
+        found = [entry for entry in compiled if unmangled(entry) == name]
         if len(found) != 1:
             count = "no kernel is" if not found else f"{len(found)} kernels are"
             raise BuildError(
@@ -228,7 +228,7 @@ def _entries(said: str, names: list[str]) -> list[str]:
     return entries
 
 
-def plain_name(symbol: str) -> str:
+def unmangled(symbol: str) -> str:
     """Of a function that is no template: `_ZN1a4reluEPf` is `relu`. The rest is as it
     is."""
     match = re.match(r"_Z(?:N|L)?(?=\d)", symbol)
@@ -277,7 +277,7 @@ def _check_headers(work: Path, toolchain: Toolchain) -> None:
 
 
 
-def identity(toolchain: Toolchain) -> str:
+def native_identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
     facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
     modules = (__file__, native.__file__, plain_c.__file__, kernel_assembly.__file__)

@@ -179,7 +179,7 @@ class Host:
 
     def packed(self, name: str, values: list[Any]) -> Any:
         if name == "__tvm_tensormap_create_tiled":
-            values[0].map = _tensor_map(values[1:])
+            values[0].map = _encoded_map(values[1:])
         elif name == "__tvm_tensormap_create_im2col":
             raise HostError("T.c2d_im2col needs a tensor map of the kind im2col, which is not "
                             "supported: load the tile with T.Parallel instead")  # fmt: skip
@@ -206,7 +206,7 @@ def _type_of(argument: Any) -> int:
     return _INTEGER if isinstance(argument, int) else _FLOAT
 
 
-def _tensor_map(values: list[Any]) -> dict:
+def _encoded_map(values: list[Any]) -> dict:
     """As cuTensorMapEncodeTiled takes them, innermost dimension first: dtype, rank, address,
     sizes, strides in bytes, box, element strides, interleave, swizzle, L2 promotion, fill."""
     dtype, rank, address, *rest = values

@@ -116,14 +116,14 @@ class Denied(Exception):
     it."""
 
 
-def check(text: str) -> None:
+def check_ir(text: str) -> None:
     """Denied unless `text` is the JSON of one PrimFunc made of what is allowed."""
     if len(text) > MOST_BYTES:
         raise Denied(f"the kernel's IR has {len(text)} bytes; at most {MOST_BYTES} are allowed")
     try:
         told = json.loads(text)
         nodes, root = told["nodes"], told["root_index"]
-        kinds = [_kind(node) for node in nodes]
+        kinds = [_ir_kind(node) for node in nodes]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Denied("the kernel's IR is not the JSON that TVM writes") from None
     if len(nodes) > _NODES or type(root) is not int or not 0 <= root < len(nodes):
@@ -135,7 +135,7 @@ def check(text: str) -> None:
     _check_function(nodes[root], nodes)
 
 
-def _kind(node: dict) -> str:
+def _ir_kind(node: dict) -> str:
     kind = node["type"]
     if not isinstance(kind, str) or kind not in _KINDS:
         raise Denied(f"{str(kind)[:80]} is not allowed in a kernel")
@@ -180,26 +180,26 @@ def _check_fields(kind: str, data: object, index: int, nodes: list) -> None:
                 _check_index(value, index)
         elif value is not None and not isinstance(value, (bool, float)):
             raise Denied(f"the field {_short(name)} of {kind} is a {type(value).__name__}")
-    if kind == "tirx.Call" and _at(nodes, data.get("op")).get("type") != "ir.Op":
+    if kind == "tirx.Call" and _ir_at(nodes, data.get("op")).get("type") != "ir.Op":
         raise Denied("a kernel calls something else than an operator")
 
 
 def _check_function(node: dict, nodes: list) -> None:
-    attributes = _at(nodes, node["data"].get("attrs"))
+    attributes = _ir_at(nodes, node["data"].get("attrs"))
     if attributes.get("type") == "None":
         return
-    held = _at(nodes, (attributes.get("data") or {}).get("__dict__"))
+    held = _ir_at(nodes, (attributes.get("data") or {}).get("__dict__"))
     if attributes.get("type") != "ir.DictAttrs" or held.get("type") != "ffi.Map":
         raise Denied("the attributes of the kernel cannot be read")
     for key, value in zip(held["data"][::2], held["data"][1::2]):
-        name = _at(nodes, key).get("data")
+        name = _ir_at(nodes, key).get("data")
         if name not in _FUNCTION_ATTRIBUTES:
             raise Denied(f"the attribute {_short(name)} of a kernel is not allowed")
-        if name == "global_symbol" and not _NAME.fullmatch(str(_at(nodes, value).get("data"))):
+        if name == "global_symbol" and not _NAME.fullmatch(str(_ir_at(nodes, value).get("data"))):
             raise Denied("the name of a kernel is no identifier")
 
 
-def _at(nodes: list, index: object) -> dict:
+def _ir_at(nodes: list, index: object) -> dict:
     if type(index) is not int or not 0 <= index < len(nodes):
         raise Denied("the IR refers to a node that is not there")
     return nodes[index]

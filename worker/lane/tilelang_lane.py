@@ -15,7 +15,7 @@ from typing import Any
 
 import tilelang
 import tvm
-from lane import Answer, Malformed, answered, bits, node, tilelang_ir, value
+from lane import Answer, Malformed, answer_of, as_number, node, tilelang_ir, value
 from lane.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
 from shared import native
 from tilelang.cuda.backend import tilelang_callback_cuda_compile
@@ -36,15 +36,15 @@ class CompileFailed(Exception):
     """A kernel that does not compile; the text is for whoever wrote it."""
 
 
-def compile(request: dict) -> bytes:
+def compile_tilelang(request: dict) -> bytes:
     """The answer; raises CompileFailed or tilelang_ir.Denied."""
     os.environ["TILELANG_DISABLE_CACHE"] = "1"
-    return answered(
+    return answer_of(
         lambda made: made.launch(request, _Kernels(request, made).nodes, CompileFailed, tilelang_ir.Denied)
     )
 
 
-def target(device: str, name: str) -> Target:
+def arch_target(device: str, name: str) -> Target:
     if device == "cpu":
         return Target("c")
     number = int(name.removeprefix("sm_"))
@@ -66,10 +66,10 @@ class _Kernel:
     first: int = -1  # number of its first function in the answer
 
 
-def load(told: dict, texts: list[str]) -> tirx.PrimFunc:
+def load_kernel(told: dict, texts: list[str]) -> tirx.PrimFunc:
     """The function that was recorded, after the check."""
     text = texts[told["text"]]
-    tilelang_ir.check(text)
+    tilelang_ir.check_ir(text)
     tilelang_ir.check_configuration(told["configs"], told["flags"])
     return tvm.ir.load_json(text)
 
@@ -80,13 +80,13 @@ def lower(told: dict, texts: list[str], where: Target) -> _Kernel:
     if told["flags"]:
         configs["tl.device_compile_flags"] = told["flags"]
     try:
-        func = load(told, texts)
+        func = load_kernel(told, texts)
         with tvm.transform.PassContext(opt_level=3, config=configs), where:
             made = tilelang.lower(func, target=where)
     except tilelang_ir.Denied:
         raise
     except Exception as problem:  # noqa: BLE001 - any refusal counts
-        raise CompileFailed(_explained(name, problem)) from None
+        raise CompileFailed(_tilelang_explained(name, problem)) from None
     device = {_symbol(var, func): func for var, func in made.device_mod.functions.items()}
     hosts = list(made.host_mod.functions.values())
     if len(hosts) != 1:
@@ -98,7 +98,7 @@ def _symbol(var: Any, func: tirx.PrimFunc) -> str:
     return str(func.attrs["global_symbol"]) if "global_symbol" in func.attrs else var.name_hint
 
 
-def _explained(name: str, problem: Exception) -> str:
+def _tilelang_explained(name: str, problem: Exception) -> str:
     """Without the frames of the compiler itself, which TVM writes into its messages."""
     text = str(problem).strip()
     if "Compilation error:" in text:  # the whole source comes before it
@@ -115,7 +115,7 @@ def _explained(name: str, problem: Exception) -> str:
 class _Kernels:
     def __init__(self, request: dict, made: Answer) -> None:
         self.request, self.made = request, made
-        self.where, self.cpu = target(request["device"], request["target"]), request["device"] == "cpu"
+        self.where, self.cpu = arch_target(request["device"], request["target"]), request["device"] == "cpu"
         self.kernels: dict[int, _Kernel] = {}
         self.failures: dict[int, Exception] = {}
 
@@ -132,14 +132,14 @@ class _Kernels:
 
     def build(self, told: dict) -> _Kernel:
         kernel = lower(told, self.request["texts"], self.where)
-        data = _library(kernel) if self.cpu else _cubin(kernel, self.where)
+        data = _tilelang_library(kernel) if self.cpu else _tilelang_cubin(kernel, self.where)
         kind, prefix = ("library", "monkeys_call_") if self.cpu else ("cubin", "")
         kernel.first = self.made.module(kind, data, (prefix + name for name in kernel.device))
         return kernel
 
     def nodes(self, launch: dict) -> list[dict]:
         kernel = self.kernel(launch["options"].get("kernel", launch["kernel"]))
-        arguments = [_argument(told) for told in launch["args"].values()]
+        arguments = [_host_argument(told) for told in launch["args"].values()]
         try:
             made = Host(kernel.host, arguments, "c" if self.cpu else "cuda").run()
             return [self.node(kernel, launch) for launch in made]
@@ -152,11 +152,11 @@ class _Kernels:
             raise HostError(f"the host's part of the kernel calls {launch.function}, which is not "
                             "supported")  # fmt: skip
         count = len(func.params)
-        params = [_param(v, str(p.dtype)) for v, p in zip(launch.values, func.params)]
+        params = [_host_param(v, str(p.dtype)) for v, p in zip(launch.values, func.params)]
         function = kernel.first + list(kernel.device).index(launch.function)
         if self.cpu:
             return {"function": function, "params": params}
-        made = node(function, params, **_shape(func.attrs, launch.values[count:]))
+        made = node(function, params, **_launch_shape(func.attrs, launch.values[count:]))
         most = _SHARED.get(int(self.request["target"].removeprefix("sm_")), 49152)
         if made["shared"] > most:
             raise HostError(f"out of resource: shared memory, required: {made['shared']}, hardware "
@@ -168,7 +168,7 @@ class _Kernels:
         return made
 
 
-def _argument(told: Any) -> Any:
+def _host_argument(told: Any) -> Any:
     if isinstance(told, dict) and "t" in told:
         number, _, shape, strides, _ = told["t"]
         return TensorArgument(number, tuple(shape), tuple(strides))
@@ -177,7 +177,7 @@ def _argument(told: Any) -> Any:
     return value(told)
 
 
-def _param(value: Any, dtype: str) -> list:
+def _host_param(value: Any, dtype: str) -> list:
     if isinstance(value, Address):
         return ["p", value.argument, value.offset]
     if isinstance(value, Slot) and value.map:
@@ -185,26 +185,26 @@ def _param(value: Any, dtype: str) -> list:
         return ["m", told["address"].argument, told["address"].offset, told["dtype"], told["shape"],
                 told["strides"], told["box"], told["swizzle"], told["fill"]]  # fmt: skip
     if dtype in _FLOATS:
-        data = _packed(_FLOATS[dtype], float(value))
+        data = _number_bytes(_FLOATS[dtype], float(value))
     elif dtype == "bfloat16":
-        data = _packed("<f", float(value))[2:]
+        data = _number_bytes("<f", float(value))[2:]
     elif dtype == "bool":
         data = bytes([bool(value)])
     elif match := re.fullmatch(r"u?int(8|16|32|64)", dtype):
         data = (int(value) & (1 << int(match[1])) - 1).to_bytes(int(match[1]) // 8, "little")
     else:
         raise HostError(f"a parameter of the type {dtype} is not supported")
-    return bits(data)
+    return as_number(data)
 
 
-def _packed(form: str, value: float) -> bytes:
+def _number_bytes(form: str, value: float) -> bytes:
     try:
         return struct.pack(form, value)
     except OverflowError:
         return struct.pack(form, float("inf") if value > 0 else float("-inf"))
 
 
-def _shape(attrs: Any, values: list[Any]) -> dict:
+def _launch_shape(attrs: Any, values: list[Any]) -> dict:
     """The launch's own arguments, in the order of their tags."""
     made = {"grid": [1, 1, 1], "block": [1, 1, 1], "cluster": [1, 1, 1], "shared": 0,
             "cooperative": bool(attrs.get("use_cooperative_groups", False)),
@@ -231,16 +231,16 @@ _TAGS = {"blockIdx.": "grid", "threadIdx.": "block", "tir.cluster_dim_": "cluste
 # ---- binaries ---------------------------------------------------------------------
 
 
-def _cubin(kernel: _Kernel, where: Target) -> bytes:
+def _tilelang_cubin(kernel: _Kernel, where: Target) -> bytes:
     try:
         return bytes(tilelang_callback_cuda_compile(kernel.source, where, kernel.configs))
     except Exception as problem:  # noqa: BLE001 - nvcc's words
-        raise CompileFailed(_explained(kernel.name, problem)) from None
+        raise CompileFailed(_tilelang_explained(kernel.name, problem)) from None
 
 
-def _library(kernel: _Kernel) -> bytes:
+def _tilelang_library(kernel: _Kernel) -> bytes:
     """C++ with a function for each of the kernel's that takes words."""
-    stubs = "".join(_stub(name, func) for name, func in kernel.device.items())
+    stubs = "".join(_word_stub(name, func) for name, func in kernel.device.items())
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
         source.write_text(kernel.source + _WORDS + stubs)
@@ -266,7 +266,7 @@ struct monkeys_word {
 """
 
 
-def _stub(name: str, func: tirx.PrimFunc) -> str:
+def _word_stub(name: str, func: tirx.PrimFunc) -> str:
     words = ", ".join(f"monkeys_word{{monkeys_words[{i}]}}" for i in range(len(func.params)))
     return (
         f'extern "C" void monkeys_call_{name}(const unsigned long long *monkeys_words)\n'

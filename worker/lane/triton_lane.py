@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import triton
-from lane import NULL, Answer, Malformed, answered, bits, node, value
+from lane import NULL, Answer, Malformed, answer_of, as_number, node, value
 from shared import kernel_assembly, kernel_language
 from shared.program import ITEM
 from shared.triton_common import (
@@ -45,34 +45,34 @@ _ADDRESSES = {
 _TENSORDESC = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
 
 
-def compile(request: dict) -> bytes:
+def compile_triton(request: dict) -> bytes:
     """The answer; raises CompileFailed or kernel_language.Denied."""
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     gpu = target(request["target"])
     triton.runtime.driver.set_active(NoDevice(gpu))
     JITFunction.__getitem__ = no_launch
     try:
-        return _answer(request, gpu.arch)
+        return _answer_request(request, gpu.arch)
     finally:
         del JITFunction.__getitem__  # a zygote compiles, too, before others launch
 
 
-def _answer(request: dict, arch: int) -> bytes:
+def _answer_request(request: dict, arch: int) -> bytes:
     kernels = Kernels(request["source"], request["kernels"], _jit)
     known: dict[int, int] = {}  # identity of what Triton compiled -> number of its function
 
     def fill(made: Answer) -> None:
         def nodes(launch: dict) -> list[dict]:
-            compiled = _compile(kernels, launch)
+            compiled = _compile_launch(kernels, launch)
             if id(compiled) not in known:
-                _check(compiled)
+                _check_compiled(compiled)
                 _check_shared(compiled, arch)
                 known[id(compiled)] = made.module("cubin", compiled.asm["cubin"], [compiled.metadata.name])
-            return [_node(known[id(compiled)], compiled, launch)]
+            return [_triton_node(known[id(compiled)], compiled, launch)]
 
         made.launch(request, nodes, CompileFailed)
 
-    return answered(fill)
+    return answer_of(fill)
 
 
 def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
@@ -87,25 +87,25 @@ def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> 
     return triton.jit(function, **options)
 
 
-def _compile(kernels: Kernels, launch: dict) -> Any:
+def _compile_launch(kernels: Kernels, launch: dict) -> Any:
     kernel = kernels.get(launch["kernel"])
     for parameter in kernel.params:
         if parameter.is_constexpr:
             check_constant(parameter.name, launch["args"].get(parameter.name))
-    args = {name: _argument(kernels, told) for name, told in launch["args"].items()}
+    args = {name: _triton_argument(kernels, told) for name, told in launch["args"].items()}
     with _printed() as printed:
         try:
-            made = kernel.warmup(grid=(1,), **args, **_options(launch, args))
+            made = kernel.warmup(grid=(1,), **args, **_given_options(launch, args))
             return made.result() if hasattr(made, "result") else made
         except Denied:
             raise
         except Exception as problem:  # noqa: BLE001 - any refusal counts
             failure = problem
     name = kernels.told[launch["kernel"]]["name"]
-    raise CompileFailed(_explained(name, failure, printed)) from None
+    raise CompileFailed(_triton_explained(name, failure, printed)) from None
 
 
-def _check(compiled: Any) -> None:
+def _check_compiled(compiled: Any) -> None:
     """What a kernel must not learn shows in what the compiler made of it, however it is written."""
     name, text = compiled.metadata.name, compiled.asm.get("ttir") or compiled.asm["ttgir"]
     text = _without_null_tests(text)
@@ -133,7 +133,7 @@ def _without_null_tests(text: str) -> str:
     return text
 
 
-def _options(launch: dict, args: dict) -> dict[str, Any]:
+def _given_options(launch: dict, args: dict) -> dict[str, Any]:
     """A parameter may have an option's name, and is given once."""
     return {name: value for name, value in launch["options"].items() if name not in args}
 
@@ -152,7 +152,7 @@ class Mock:
         return (1 << 20) + self.past
 
 
-def _argument(kernels: Kernels, told: Any) -> Any:
+def _triton_argument(kernels: Kernels, told: Any) -> Any:
     if not isinstance(told, dict):
         return told
     ((kind, content),) = told.items()
@@ -162,7 +162,7 @@ def _argument(kernels: Kernels, told: Any) -> Any:
         (_, _, past), name = content
         return Mock(dtype(name), past)
     if kind == "tuple":
-        return tuple(_argument(kernels, c) for c in content)
+        return tuple(_triton_argument(kernels, c) for c in content)
     if kind == "desc":
         return _descriptor(kernels, content)
     return kernels.value(told)
@@ -193,13 +193,13 @@ def _check_shared(compiled: Any, arch: int) -> None:
             f"limit: {most}. Reducing block sizes or `num_stages` may help.")  # fmt: skip
 
 
-def _node(function: int, compiled: Any, launch: dict) -> dict:
+def _triton_node(function: int, compiled: Any, launch: dict) -> dict:
     """As Triton's own launcher would launch it."""
     told = compiled.metadata
     maps = list(getattr(told, "tensordesc_meta", None) or [])
     given = (found for found in maps if found is not None)
-    params = [_param(path, kind, launch["args"], given)
-              for path, kind in _params(compiled.src.signature, maps)]  # fmt: skip
+    params = [_triton_param(path, kind, launch["args"], given)
+              for path, kind in _signature_params(compiled.src.signature, maps)]  # fmt: skip
     ctas = getattr(told, "num_ctas", 1)
     x, y, z = (*launch["grid"], 1, 1)[:3]
     at = 0
@@ -212,7 +212,7 @@ def _node(function: int, compiled: Any, launch: dict) -> dict:
                 bool(getattr(told, "launch_pdl", False)), at)  # fmt: skip
 
 
-def _params(signature: dict[str, Any], maps: list) -> Iterator[list]:
+def _signature_params(signature: dict[str, Any], maps: list) -> Iterator[list]:
     """The kernel's parameters in order, as Triton's launcher passes them."""
     position = 0
     for name, kind in signature.items():
@@ -254,20 +254,20 @@ def _descriptor_params(name: str, kind: str, mapped: bool) -> Iterator[list]:
 # ---- arguments as parameters -------------------------------------------------
 
 
-def _param(path: list, kind: str, args: dict, maps: Iterator) -> list:
+def _triton_param(path: list, kind: str, args: dict, maps: Iterator) -> list:
     """`path` leads to a part of an argument: the parameter's name, then places in tuples, or of a
     descriptor "base", "shape", d, "strides", d, "padding" or "tf32"."""
     found = _found(path, args)
     if kind == "map":
-        return _tensor_map(found["desc"], next(maps))
+        return _descriptor_map(found["desc"], next(maps))
     if kind == "*":
         return _pointer(found)
     held = value(found)
     if kind in _INTEGERS:
         return _integer(held, _INTEGERS[kind], signed=kind[0] == "i" and kind != "i1")
     if kind == "bf16":  # as Triton's launcher does it, by cutting bits off
-        return bits(_packed("<f", held)[2:])
-    return bits(_packed(_FLOATS[kind], held))
+        return as_number(_float_bytes("<f", held)[2:])
+    return as_number(_float_bytes(_FLOATS[kind], held))
 
 
 def _found(path: list, args: dict) -> Any:
@@ -299,14 +299,14 @@ def _integer(value: Any, size: int, signed: bool) -> list:
     return ["n", size // 8, int(value) & ((1 << size) - 1)]
 
 
-def _packed(form: str, value: float) -> bytes:
+def _float_bytes(form: str, value: float) -> bytes:
     try:
         return struct.pack(form, value)
     except OverflowError:
         return struct.pack(form, math.copysign(math.inf, value))
 
 
-def _tensor_map(told: list, known: dict) -> list:
+def _descriptor_map(told: list, known: dict) -> list:
     (number, dtype, _), shape, strides, _, padding, _, tf32 = told
     item = known["elem_size"]
     if item != ITEM[dtype] or len(known["block_size"]) != len(shape):
@@ -340,7 +340,7 @@ def _printed() -> Iterator[list[str]]:
         os.close(held)
 
 
-def _explained(name: str, problem: Exception, printed: list[str]) -> str:
+def _triton_explained(name: str, problem: Exception, printed: list[str]) -> str:
     """The error and its causes: Triton reports the outermost of nested kernels alone."""
     said = str(problem).partition("Repro command")[0].rstrip()
     parts = [f"{name}: {type(problem).__name__}: {said}"]
