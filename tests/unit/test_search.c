@@ -363,7 +363,7 @@ static void test_budget(void)
     char dir[] = "/tmp/monkeys-search-XXXXXX";
     struct mock m = {
         .price = {.known = true, .input = 1000000, .output = 1000000}};
-    struct llm_cost cap = {74000, BUDGET_NO_CAP};
+    struct llm_cost cap = {75000, BUDGET_NO_CAP};
     enum search_end end;
     struct err e = ERR_INIT;
     struct outcome r;
@@ -378,14 +378,14 @@ static void test_budget(void)
            mock_run(&m, &end, &e) == 0 && end == SEARCH_NO_BUDGET,
        "the run ends when the budget does (%s)", e.text);
     ok(m.budget.spent.usd_micro > 0 &&
-           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 74000,
-       "and has not passed it: %lld of 74000",
+           m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 75000,
+       "and has not passed it: %lld of 75000",
        (long long)m.budget.spent.usd_micro);
     ok(store_each_call(m.store, count_answered, &n, &e) == 0 && n.plans > 0 &&
            n.plans == n.codes,
        "every plan that was paid for has its code (%d, %d)", n.plans, n.codes);
     ok(search_need(m.search).usd_micro >
-           74000 - m.budget.spent.usd_micro - m.budget.reserved.usd_micro,
+           75000 - m.budget.spent.usd_micro - m.budget.reserved.usd_micro,
        "and it says what the next attempt may cost: %lld",
        (long long)search_need(m.search).usd_micro);
     first = m.asked;
