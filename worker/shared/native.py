@@ -169,10 +169,10 @@ LIBRARY_FLAGS = (
     "-Wl,--as-needed -lm"
 )
 WORDS = {
-    "p": "(void *)words[{}]",
-    "i": "(long long)words[{}]",
-    "b": "words[{}] != 0",
-    "d": "monkeys_real(words[{}])",
+    "p": "(void *)monkeys_words[{}]",
+    "i": "(long long)monkeys_words[{}]",
+    "b": "monkeys_words[{}] != 0",
+    "d": "monkeys_real(monkeys_words[{}])",
 }
 
 
@@ -229,10 +229,10 @@ def stubs(launches: list) -> list[str]:
     made = [HEAP, REAL, APART]
     for name, kinds in launches:
         words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
-        made.append(f"static void monkeys_body_{name}(const unsigned long long *words)\n"
-                    f"{{\n    (void)words;\n    (void){name}({words});\n}}\n"
-                    f"void monkeys_call_{name}(const unsigned long long *words)\n"
-                    f"{{\n    monkeys_apart(monkeys_body_{name}, words);\n}}\n")  # fmt: skip
+        made.append(f"static void monkeys_body_{name}(const unsigned long long *monkeys_words)\n"
+                    f"{{\n    (void)monkeys_words;\n    (void){name}({words});\n}}\n"
+                    f"void monkeys_call_{name}(const unsigned long long *monkeys_words)\n"
+                    f"{{\n    monkeys_apart(monkeys_body_{name}, monkeys_words);\n}}\n")  # fmt: skip
     return made
 
 
