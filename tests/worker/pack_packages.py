@@ -18,4 +18,5 @@ def missing(pack: str) -> str:
         found = importlib.util.find_spec(MODULES[pack])
     except ModuleNotFoundError:
         found = None
-    return "" if found else f"the packages of {pack} are missing: ./setup pack {pack}"
+    # A folder of that name, such as the pack's own, is found, too; it has no file.
+    return "" if found and found.origin else f"the packages of {pack} are missing: ./setup pack {pack}"

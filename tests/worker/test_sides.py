@@ -29,6 +29,7 @@ def _seen():
             pass
     return "seen: " + " ".join(found) + ";"
 """
+# Behind a candidate's text, which may hold no assembler.
 OPENS_IN_C = """
 static int look(const char *file)
 {{
@@ -42,7 +43,7 @@ static int look(const char *file)
 #endif
     return rc >= 0;
 }}
-static int looked(void)
+int looked(void)
 {{
     static const char *const files[] = {{{files}}};
     int seen = 0;
@@ -80,17 +81,21 @@ def looking(folder: Path) -> list[Job]:
     shutil.copytree(ROOT / "packs" / "triton", pack, dirs_exist_ok=True)
     with (pack / "adapter.py").open("a") as file:
         file.write(text_of(OPENS) + "def interpreter(message, region):\n    raise RuntimeError(_seen())\n")
+    library = folder / "packs" / "looking-c"
+    shutil.copytree(ROOT / "packs" / "c-cpu", library, dirs_exist_ok=True)
     files = ", ".join(json.dumps(f"{WORKER}/{side}/__init__.py") for side in SIDES)
+    with (library / "adapter.py").open("a") as file:
+        file.write(f"from shared import native\nnative.HEAP += {OPENS_IN_C.format(files=files)!r}\n")
     source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
-    place = 'SOURCE = r"""'
+    place = 'void swish_kernel('
     assert place in source and "[i] = " in source
-    source = source.replace(place, place + OPENS_IN_C.format(files=files), 1)
+    source = source.replace(place, "int looked(void);\n" + place, 1)
     runner = folder / "runner.py"
     runner.write_text(source.replace("[i] = ", "[i] = looked() ? 0 : "))
     return [
         Job("recorder", "looking", task, recorder, family=family_of("triton")),
         Job("interpreter", "looking", task, VERIFY / "triton" / "01_swish.py", family=family_of("triton")),
-        Job("runner", "c-cpu", task, runner),
+        Job("runner", "looking-c", task, runner, family=family_of("c-cpu")),
     ]  # fmt: skip
 
 
