@@ -35,7 +35,7 @@ run check --dsl triton --rules paper --json fallback.py
 is $status 1 "not by the paper's rules"
 like "$out" '*"rule":"paper-ops","severity":"error","line":[1-9]*,"column":[1-9]*,"message":"*,"excerpt":"*torch.softmax*' "which name line, column and text"
 mkdir "$work/harmless"
-python3 "$root/tests/verify/patches.py" "$work/harmless" 'harmless_*'
+python3 "$root/tests/verify/patches.py" "$work/harmless" 'harmless_*' 'style_*' >"$work/.list"
 for kind in honest good triton; do
     for file in "$root/tests/verify/$kind"/*.py "$root/packs/triton/seeds"/*/solution.py "$work/harmless"/*.py; do
         case $file in */honest/c_*) ;; *) printf '%s\n' "$file" ;; esac

@@ -24,13 +24,18 @@ kinds="$kinds class_attribute_masked_cumsum style_autograd_backward style_cat
     style_compiler_disable style_many_launches style_transposition"
 # C: a product, a scan, attention and a loss; and all styles, each of which is one of its kind.
 kinds="$kinds 10_matmul 15_masked_cumsum 20_attention 23_cross_entropy c_[a-z_]*"
+mkdir "$work/lists"
+for list in honest honest-styles honest-c-cpu starter-c-cpu; do
+    awk -v at="$root/tests/verify/" '{ print at $1, at $2 }' "tests/verify/$list.list" >"$work/lists/$list.list"
+done
+python3 -B tests/verify/patches.py "$work/lists" 'style_*' >>"$work/lists/honest-styles.list"
 kinds() {
     [ "${VERIFY:-}" != all ] || set -- "$1" "[^/]*"
-    grep -E "/($(printf %s "${2:-$kinds}" | tr -s ' \n' '|'))\.py\$" "tests/verify/$1"
+    grep -E "/($(printf %s "${2:-$kinds}" | tr -s ' \n' '|'))\.py\$" "$work/lists/$1"
 }
 # together LIST…: the candidates of all lists, in their order.
 together() {
-    for list in "$@"; do kinds $list; done | awk -v at="$root/tests/verify/" '{ print at $1, at $2 }'
+    for list in "$@"; do kinds $list; done
     before=0
 }
 # all LIST NUMBER CLAIM: every line of the list, the next one of those, came out correct.
@@ -174,7 +179,7 @@ printf 'monkeys/1 job x 0 100\nhalf' >>"$work/far/jobs"
 posted --task starter/04_softmax "$good" --no-timing
 is "$(wc -c <"$work/far/jobs")" "$size" "a job that was torn is cut off"
 # The last job there never ends; as a whole it has 5 seconds.
-python3 -B tests/verify/patches.py "$work" 155_c_endless
+python3 -B tests/verify/patches.py "$work" 155_c_endless >/dev/null
 run verify --device cpu --dsl c-cpu --task "$root/tests/verify/tasks/relu.py" 155_c_endless.py --no-timing --verifier jobs=slow
 sed 's#^\(monkeys/1 job [^ ]*\) [0-9]* #\1 5000 #' "$work/slow/jobs" >>"$work/far/jobs"
 mkdir "$work/scratch"

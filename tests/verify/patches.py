@@ -1,6 +1,6 @@
 """Candidates that differ in a few lines from a file are kept as patches of it.
 
-A table, hostile/NAME.patches, has the patches of a few files, its bases:
+A table, hostile/NAME.patches or honest/NAME.patches, has the patches of a few files, its bases:
 
     base hostile/relu.py          what the entries below patch; paths are from tests/verify
     task tasks/relu.py            what they are for, and in which pack
@@ -23,7 +23,10 @@ A hunk is a unified diff's without line numbers: lines with ' ' and '-' stand in
 with '+' and ' ' take their place. They must stand there exactly once, the hunks in the order of the
 base and apart from each other: a base that changes under a patch is an error, never another attack.
 
-    python3 tests/verify/patches.py FOLDER PATTERN...   writes FOLDER/NAME.py of those, for commands
+    python3 tests/verify/patches.py FOLDER PATTERN...
+
+writes FOLDER/NAME.py of those, for commands, and prints the task and the file of each, as `monkeys
+verify --list` takes them.
 """
 
 from __future__ import annotations
@@ -147,13 +150,15 @@ def read_all(folder: Path = VERIFY / "hostile") -> dict[str, Entry]:
 
 def main() -> None:
     folder, *patterns = sys.argv[1:]
-    table = read_all()
+    table = read_all() | read_all(VERIFY / "honest")
     for pattern in patterns:
         names = fnmatch.filter(table, pattern)
         if not names:
             sys.exit(f"no candidate is called {pattern}")
         for name in names:
-            Path(folder, f"{name}.py").write_text(table[name].text())
+            file = Path(folder, f"{name}.py")
+            file.write_text(table[name].text())
+            print(table[name].task, file)
 
 
 if __name__ == "__main__":

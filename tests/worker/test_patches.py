@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from worker_run import ENTRIES, HOSTILE, VERIFY, patches
+from worker_run import ENTRIES, HOSTILE, STYLES, VERIFY, patches
 
 BASE = "a = 1\nb = 2\n\nc = 3\na = 4\n"
 HEAD = "base hostile/base.py\ntask tasks/relu.py\npack triton\n"
@@ -14,6 +14,10 @@ ENTRY = "== 001_x: hack a-rule\n# What it tries.\nwhy something stops it\n"
 
 def test_no_hostile_entry_may_be_correct() -> None:
     assert not [name for name, entry in HOSTILE.items() if "correct" in entry.verdicts]
+
+
+def test_every_honest_entry_is_correct() -> None:
+    assert [name for name, entry in STYLES.items() if not entry.harmless] == []
 
 
 def test_each_file_is_an_entry_or_a_base() -> None:

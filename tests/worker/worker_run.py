@@ -19,6 +19,7 @@ import patches  # noqa: E402
 
 ENTRIES = patches.read_all()
 HOSTILE = {name: entry for name, entry in ENTRIES.items() if not entry.harmless}
+STYLES = patches.read_all(VERIFY / "honest")
 COMPILE = ("cc", "-std=c11", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-O1")
 
 

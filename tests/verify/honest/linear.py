@@ -1,5 +1,4 @@
-"""A subclass of a layer with a forward of its own."""
-
+# The module with a layer that styles of modules are patches of.
 import torch
 import torch.nn as nn
 import triton
@@ -27,15 +26,10 @@ def linear(x, w, b, relu=False):
     return y
 
 
-class FastLinear(nn.Linear):
-    def forward(self, input):
-        return linear(input, self.weight, self.bias)
-
-
 class ModelNew(nn.Module):
     def __init__(self, k, n):
         super().__init__()
-        self.fc = FastLinear(k, n, bias=True)
+        self.fc = nn.Linear(k, n)
 
     def forward(self, x):
-        return self.fc(x)
+        return linear(x, self.fc.weight, self.fc.bias)
