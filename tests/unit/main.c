@@ -1,6 +1,6 @@
 /* main.c: runs every suite, or those whose name contains an argument. K/N is
  * the K-th of N parts, each with every N-th suite. The suites are found by the
- * Makefile: tests/unit/test_NAME.c has suite_NAME(). */
+ * Makefile: tests/unit/test_NAME.c has SUITE(NAME). */
 #include "base/log.h"
 #include "tap.h"
 
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef SUITE
 #define SUITE(name) void suite_##name(void);
 #include "suites.inc"
 #undef SUITE
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
 {
     size_t ran = 0;
 
-    for (size_t i = 0; i < sizeof(suites) / sizeof(suites[0]); i++) {
+    for (size_t i = 0; i < COUNT(suites); i++) {
         bool wanted = argc < 2;
 
         for (int a = 1; a < argc; a++)

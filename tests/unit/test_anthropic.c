@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_anthropic(void);
-
 static struct llm_server server;
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct llm_got expect(struct llm_opts o, enum send_outcome want,
                              const char *claim)
@@ -250,7 +246,7 @@ static void test_failures(void)
     }
 }
 
-void suite_anthropic(void)
+SUITE(anthropic)
 {
     server = llm_server_start(NULL, NULL);
     test_question();

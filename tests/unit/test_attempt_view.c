@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void suite_attempt_view(void);
-
 #define HOSTILE "x\x1b[2J\xe2\x80\xae\xff"
 
 static void put_task(struct store *s, int64_t ord, const char *id)
@@ -273,7 +271,7 @@ static void test_damage(const char *dir)
     run_view_close(&v);
 }
 
-void suite_attempt_view(void)
+SUITE(attempt_view)
 {
     char *dir = db_dir();
     struct err e = ERR_INIT;

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_backend(void);
-
 struct bench {
     struct loop *loop;
     struct verifier *verifier;
@@ -269,7 +267,7 @@ static void far_end(struct far *r)
 {
     static const char *const names[] = {"jobs", "answers", "secret", ""};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         char *path = xasprintf("%s/far/%s", r->b.dir, names[i]);
 
         if (remove(path) < 0 && names[i][0] == '\0')
@@ -333,7 +331,7 @@ static void test_far_unusable(void)
     far_end(&r);
 }
 
-void suite_backend(void)
+SUITE(backend)
 {
     test_sent_again();
     test_given_up();

@@ -16,8 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void suite_base(void);
-
 static void test_err(void)
 {
     struct err e = ERR_INIT;
@@ -259,7 +257,7 @@ static void test_canonical_json(void)
         "[\"a\\u0000b\"]"};
     struct err e = ERR_INIT;
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         json_t *v = jsn_parse_nul("t", texts[i], strlen(texts[i]), &e);
         char *ours = jsn_canonical(v);
         char *theirs = json_dumps(v, JSON_COMPACT | JSON_SORT_KEYS);
@@ -288,7 +286,7 @@ static void test_foreign_json(void)
     struct err e = ERR_INIT;
     json_t *v;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         v = jsn_parse_foreign("reply", cases[i].text, strlen(cases[i].text),
                               &e);
         is(json_string_value(v), cases[i].want, cases[i].claim);
@@ -305,7 +303,7 @@ static void test_foreign_json(void)
        "what is cut off is no JSON");
 }
 
-void suite_base(void)
+SUITE(base)
 {
     test_err();
     test_buf();

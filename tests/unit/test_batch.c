@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_batch(void);
-
 #define QUESTIONS 6
 
 static void begin(struct asking *a, const char *model)
@@ -186,7 +184,7 @@ static void test_import(void)
     asking_end(&a);
 }
 
-void suite_batch(void)
+SUITE(batch)
 {
     test_export();
     test_import();

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_book(void);
-
-void suite_book(void)
+SUITE(book)
 {
     struct err e = ERR_INIT;
     struct buf doc;

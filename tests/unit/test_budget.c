@@ -2,8 +2,6 @@
 #include "llm/budget.h"
 #include "tap.h"
 
-void suite_budget(void);
-
 static struct llm_cost usd(int64_t micro)
 {
     return (struct llm_cost){micro, 0};
@@ -83,7 +81,7 @@ static void test_news(void)
     ok(budget_news(&b) == 80, "a huge cap has shares without overflow");
 }
 
-void suite_budget(void)
+SUITE(budget)
 {
     test_cap();
     test_no_cap();

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_cap(void);
-
 #define CALLS   1000
 #define RETRIES 3
 
@@ -251,7 +249,7 @@ static const char *wrong(const struct fire *f)
     return NULL;
 }
 
-void suite_cap(void)
+SUITE(cap)
 {
     const char *given = getenv("CAP_SEEDS"); // NOLINT(concurrency-mt-unsafe)
     struct fire *f = xmalloc(sizeof(*f));

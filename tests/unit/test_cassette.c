@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void suite_cassette(void);
-
 static void keep(const char *line, void *arg)
 {
     snprintf(arg, 400, "%s", line);
@@ -184,7 +182,7 @@ static void test_bad(void)
     };
     struct asking a;
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         struct err e = ERR_INIT;
 
         ok(!cassette_parse("c", bad[i].text, strlen(bad[i].text), &e) &&
@@ -231,7 +229,7 @@ static void test_identity(void)
     is(id, "47733eb58337cc8fe5c3762e68b3b946", "settings are no part of it");
 }
 
-void suite_cassette(void)
+SUITE(cassette)
 {
     test_identity();
     test_round("c.jsonl");

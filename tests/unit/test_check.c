@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_check(void);
-
 #define MIB ((size_t)1 << 20)
 
 /* A set of rules from a JSON list, and what holds it. */
@@ -221,7 +219,7 @@ static void test_many(void)
     rig_close(&r);
 }
 
-void suite_check(void)
+SUITE(check)
 {
     test_places();
     test_excerpt();

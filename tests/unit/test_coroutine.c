@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_coroutine(void);
-
 static struct loop *loop;
 
 static void on_time(void *arg)
@@ -262,7 +260,7 @@ static void be_child(void)
     _exit(0);
 }
 
-void suite_coroutine(void)
+SUITE(coroutine)
 {
     struct err e = ERR_INIT;
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_curriculum(void);
-
 #define SOURCE                                        \
     "import torch\nimport torch.nn as nn\n"           \
     "class Model(nn.Module):\n"                       \
@@ -360,7 +358,7 @@ static void test_merge_circle(void)
     curriculum_release(&c);
 }
 
-void suite_curriculum(void)
+SUITE(curriculum)
 {
     if (!ok(mkdtemp(dir) != NULL, "a folder"))
         return;

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-void suite_cxx_lex(void);
-
 struct cxx_case {
     const char *claim, *src, *want;
 };
@@ -47,7 +45,7 @@ static void run_cases(const struct cxx_case *c, size_t n)
     arena_release(&a);
 }
 
-#define RUN(cases) run_cases(cases, sizeof(cases) / sizeof((cases)[0]))
+#define RUN(cases) run_cases(cases, COUNT(cases))
 
 static const struct cxx_case code[] = {
     {"an empty text has no tokens", "", ""},
@@ -167,7 +165,7 @@ static void test_places(void)
     arena_release(&a);
 }
 
-void suite_cxx_lex(void)
+SUITE(cxx_lex)
 {
     RUN(code);
     RUN(comments);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-void suite_define(void);
-
 #define TASK                                                              \
     "class Model:\n    T = 3\n    def forward(self, x):\n        U = 1\n" \
     "        return x + U\n"                                              \
@@ -94,7 +92,7 @@ static void test_words(void)
                                       "T=1 # x",
                                       "T=__import__('os')"};
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         refuses("T = 1\n", bad[i], ERR_USAGE, "write NAME=VALUE");
 }
 
@@ -139,7 +137,7 @@ static void test_tasks(void)
         task_free(list[i]);
 }
 
-void suite_define(void)
+SUITE(define)
 {
     test_values();
     test_places();

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_embed(void);
-
 static double dot(const float *a, const float *b)
 {
     double sum = 0;
@@ -233,7 +231,7 @@ static void test_order(void)
     embed_free(w);
 }
 
-void suite_embed(void)
+SUITE(embed)
 {
     test_words();
     test_edges();

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void suite_embeddings(void);
-
 static struct llm_server server;
 
 struct got {
@@ -165,7 +163,7 @@ static void test_around(void)
     loop_free(l);
 }
 
-void suite_embeddings(void)
+SUITE(embeddings)
 {
     server = llm_server_start(NULL, NULL);
     test_vectors("m", "a vector for each text");

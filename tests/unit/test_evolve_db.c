@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_evolve_db(void);
-
 static struct rng chance;
 
 /* OpenEvolve 0.3.2 as it comes: five islands, up to seven others. */
@@ -429,7 +427,7 @@ static void test_lineage(void)
     }
 }
 
-void suite_evolve_db(void)
+SUITE(evolve_db)
 {
     rng_init(&chance, "evolve_db");
     test_parents();

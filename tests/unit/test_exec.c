@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_exec(void);
-
 static void run(struct asking *a, const char *command)
 {
     asking_begin(a, "exec");
@@ -98,7 +96,7 @@ static void test_failures(void)
     };
     struct asking a;
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         run(&a, bad[i].command);
         is(a.error, bad[i].error, bad[i].command);
         ok(a.outcome == bad[i].outcome &&
@@ -171,7 +169,7 @@ static void test_keys(void)
     unsetenv("HARMLESS");
 }
 
-void suite_exec(void)
+SUITE(exec)
 {
     test_answers();
     test_failures();

@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <zstd.h>
 
-void suite_export(void);
-
 #define TASK                                                \
     "import torch\nclass Model(torch.nn.Module):\n    def " \
     "forward(self, %s):\n        return torch.%s(%s)\ndef " \
@@ -300,7 +298,7 @@ static void test_fresh(const char *dir)
     free(path);
 }
 
-void suite_export(void)
+SUITE(export)
 {
     char *dir = db_dir(), *bench = fs_join(dir, "bench"),
          *file = fs_join(bench, "1_b.py");

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_extract(void);
-
 #define PROGRAM                    \
     "import torch\n\n"             \
     "class ModelNew(nn.Module):\n" \
@@ -363,7 +361,7 @@ static void test_json(void)
     json("a number", "12", "the reply holds no complete JSON object or list");
 }
 
-void suite_extract(void)
+SUITE(extract)
 {
     test_blocks();
     test_nested();

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-void suite_find(void);
-
 #define DIM 3
 
 static void add(struct find *f, int64_t entry, const char *task, float x,
@@ -252,7 +250,7 @@ static void test_cosines(void)
     struct rng rng;
 
     rng_init(&rng, "vectors");
-    for (size_t d = 0; d < sizeof(dims) / sizeof(dims[0]); d++) {
+    for (size_t d = 0; d < COUNT(dims); d++) {
         size_t dim = dims[d];
         int32_t cosine[ROWS];
         bool right = true;
@@ -312,7 +310,7 @@ static void test_no_direction(void)
            "zero, NaN and infinity have no direction");
 }
 
-void suite_find(void)
+SUITE(find)
 {
     test_similar();
     test_equal_digits();

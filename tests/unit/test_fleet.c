@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_fleet(void);
-
 static char fence[FLEET_FENCE];
 
 /* "WORK>WORKER" of the next lease, or "-". */
@@ -217,7 +215,7 @@ static void test_too_large(void)
     fleet_free(f);
 }
 
-void suite_fleet(void)
+SUITE(fleet)
 {
     test_order();
     test_fence();

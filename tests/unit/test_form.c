@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_form(void);
-
 struct form_case {
     const char *claim, *src, *want;
 };
@@ -53,7 +51,7 @@ static void test_code(void)
     struct form v;
 
     arena_init(&a);
-    for (size_t i = 0; i < sizeof(code_cases) / sizeof(code_cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(code_cases); i++) {
         py_lex(&t, str_of(code_cases[i].src), &a);
         form_code(&v, &t, &a);
         is(v.data, code_cases[i].want, code_cases[i].claim);
@@ -88,7 +86,7 @@ static void test_cut(void)
     struct form v;
 
     arena_init(&a);
-    for (size_t i = 0; i < sizeof(cut_cases) / sizeof(cut_cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cut_cases); i++) {
         form_cut(&v, str_of(cut_cases[i].src), &a);
         is(v.data, cut_cases[i].want, cut_cases[i].claim);
     }
@@ -136,7 +134,7 @@ static void test_place(void)
        "behind the end is the end");
 }
 
-void suite_form(void)
+SUITE(form)
 {
     is(form_names[FORM_CUT], "cut", "forms have names");
     test_code();

@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void suite_frame(void);
-
 static long parse(const char *text, struct frame *f)
 {
     struct err e = ERR_INIT;
@@ -164,7 +162,7 @@ static void test_file(void)
        "a file that cannot be made is named");
 }
 
-void suite_frame(void)
+SUITE(frame)
 {
     test_parsing();
     test_file();

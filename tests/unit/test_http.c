@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_http(void);
-
 static struct testpeer server;
 
 /* Only one thread runs here. */
@@ -205,7 +203,7 @@ static void test_retry_after(struct client *c)
          20 * TICK_MS},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         struct got g = ask(c, cases[i].path, (struct http_request){0});
 
         ok(g.retry_after_ns >= cases[i].least_ns &&
@@ -618,7 +616,7 @@ out:
     free(key);
 }
 
-void suite_http(void)
+SUITE(http)
 {
     size_t before = fds_open();
     struct client c;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_job(void);
-
 static struct pack *load(const struct fixture *f)
 {
     struct problems problems;
@@ -43,7 +41,7 @@ static char *asked_of(const struct pack *p)
         BUG("%s", e.text);
     job_seeds("secret", "a/b", 17, &seeds);
     job = job_verify(p, t, STR_LIT("x"), &o, &seeds);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < COUNT(keys); i++)
         json_object_set(some, keys[i], json_object_get(job, keys[i]));
     text = json_dumps(some, JSON_COMPACT);
     json_decref(some);
@@ -123,7 +121,7 @@ static void test_hints(const struct pack *p)
            "shape 4 is not 8", "a correct kernel needs no hint");
 }
 
-void suite_job(void)
+SUITE(job)
 {
     struct fixture f;
     struct pack *p;

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_ledger(void);
-
 #define MAX_TOKENS 1000
 /* What one request may cost at a micro-dollar a token: 3 bytes of text and what
  * may stand around it. */
@@ -612,7 +610,7 @@ static void test_many_stopped(void)
     db_rmdir(dir);
 }
 
-void suite_ledger(void)
+SUITE(ledger)
 {
     log_set_level(LOG_QUIET);
     test_once();

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void suite_link(void);
-
 #define SECRET \
     "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define OTHER "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -271,7 +269,7 @@ static void test_key(void)
     ok(key_read(path, two, &e) < 0, "and none");
 }
 
-void suite_link(void)
+SUITE(link)
 {
     test_both_ways();
     test_secrets();

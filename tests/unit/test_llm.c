@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_llm(void);
-
 /* ---- one client with a provider that follows a list ---- */
 
 struct world {
@@ -557,7 +555,7 @@ static void test_shared_budget(void)
     end(&w);
 }
 
-void suite_llm(void)
+SUITE(llm)
 {
     test_answer();
     test_no_usage();

@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_lock(void);
-
 static void test_two(const char *dir)
 {
     struct lock a, b;
@@ -81,7 +79,7 @@ static void test_refusals(const char *dir)
     free(want);
 }
 
-void suite_lock(void)
+SUITE(lock)
 {
     char dir[] = "/tmp/monkeys-lock-XXXXXX";
     size_t before = fds_open();

@@ -4,14 +4,12 @@
 
 #include <stdio.h>
 
-void suite_log(void);
-
 static void keep(const char *line, void *arg)
 {
     snprintf(arg, 100, "%s", line);
 }
 
-void suite_log(void)
+SUITE(log)
 {
     char got[100] = "";
 

@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_loop(void);
-
 static struct loop *new_loop(void)
 {
     struct err e = ERR_INIT;
@@ -560,7 +558,7 @@ static void test_loops_in_threads(void)
     ok(a.turns == 1000 && b.turns == 1000, "two threads, a loop each");
 }
 
-void suite_loop(void)
+SUITE(loop)
 {
     size_t before = fds_open();
 

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-void suite_mac(void);
-
 static void mac_hex(struct mac_key *k, struct str text, size_t cut,
                     char out[HASH_HEX])
 {
@@ -59,7 +57,7 @@ static void test_equal(void)
     ok(!mac_equal(a, b), "one bit differs");
 }
 
-void suite_mac(void)
+SUITE(mac)
 {
     test_known();
     test_lengths();

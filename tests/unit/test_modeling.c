@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-void suite_modeling(void);
-
 static struct modeling m;
 
 /* 0, or -1 with the reason. */
@@ -146,7 +144,7 @@ static void test_news(void)
     log_set_level(LOG_INFO);
 }
 
-void suite_modeling(void)
+SUITE(modeling)
 {
     test_caps();
     test_settings();

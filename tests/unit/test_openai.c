@@ -10,11 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_openai(void);
-
 static struct llm_server server;
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct llm_got expect(struct llm_opts o, enum send_outcome want,
                              const char *claim)
@@ -622,7 +618,7 @@ static void test_tls(void)
     free(key);
 }
 
-void suite_openai(void)
+SUITE(openai)
 {
     test_tls();
     server = llm_server_start(NULL, NULL);

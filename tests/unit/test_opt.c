@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_opt(void);
-
 struct values {
     bool json;
     const char *rules, *name, *serve;
@@ -197,7 +195,7 @@ static void test_help(void)
     buf_release(&b);
 }
 
-void suite_opt(void)
+SUITE(opt)
 {
     test_parsing();
     test_value_that_may_be_missing();

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_overlap(void);
-
 /* ---- similarity ---- */
 
 static size_t plain_lcs(struct str a, struct str b)
@@ -276,7 +274,7 @@ static void test_threads(void)
     rmdir(dir);
 }
 
-void suite_overlap(void)
+SUITE(overlap)
 {
     test_against_a_table();
     test_border();

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_pack(void);
-
 static void test_fields(const struct pack *p)
 {
     is(p->id, "demo", "id");
@@ -174,13 +172,13 @@ static void test_mistakes(void)
     struct fixture f;
     char name[100];
 
-    for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+    for (size_t i = 0; i < COUNT(edits); i++) {
         fixture_open(&f);
         fixture_edit(&f, edits[i].file, edits[i].from, edits[i].to);
         refuses(&f, edits[i].line);
         fixture_close(&f);
     }
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+    for (size_t i = 0; i < COUNT(needed); i++) {
         fixture_open(&f);
         snprintf(name, sizeof(name), "demo/%s", needed[i]);
         fixture_remove(&f, name);
@@ -335,7 +333,7 @@ static void test_shared(void)
     fixture_close(&f);
 }
 
-void suite_pack(void)
+SUITE(pack)
 {
     test_load();
     test_mistakes();

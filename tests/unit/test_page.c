@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_page(void);
-
 static void test_json(void)
 {
     json_t *j = json_pack("{s:s}", "a",
@@ -152,7 +150,7 @@ static void test_large(void)
     db_rmdir(dir);
 }
 
-void suite_page(void)
+SUITE(page)
 {
     test_json();
     test_served();

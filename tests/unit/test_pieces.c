@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_pieces(void);
-
 /* Of the mock's curriculum: tasks 0 to 2, pieces 3 to 8. */
 struct world {
     const char *solved; /* "3:1 0:2": task 3 at its first attempt, … */
@@ -127,7 +125,7 @@ static void test_methods(void)
     static const char *const names[] = {"sampling", "refine", "evolve",
                                         "combined"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         struct search_opts o = mock_opts;
         struct outcome r;
 
@@ -248,7 +246,7 @@ static void test_counts(void)
     drop(&r);
 }
 
-void suite_pieces(void)
+SUITE(pieces)
 {
     log_set_level(LOG_QUIET);
     test_order();

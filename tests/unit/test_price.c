@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_price(void);
-
 static void test_decimal(void)
 {
     int64_t v = -1;
@@ -153,7 +151,7 @@ static void test_file(void)
     ok(!p.known && e.kind == ERR_NONE, "not listed is not an error");
     p = look_up(good, NULL, &e);
     ok(!p.known && e.kind == ERR_NONE, "no model has no price");
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         look_up(bad[i].text, "gpt-4o", &e);
         ok(e.kind == ERR_INPUT && strstr(e.text, bad[i].why), "refused: %s",
            e.text);
@@ -175,7 +173,7 @@ static void test_shipped(void)
     ok(p.written > p.input, "writing to a cache can cost more than reading");
 }
 
-void suite_price(void)
+SUITE(price)
 {
     test_decimal();
     test_cost();

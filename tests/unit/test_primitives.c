@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_primitives(void);
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct map_item *)a)->key,
@@ -137,7 +135,7 @@ static void test_text(void)
        "a word of prose is no mention, nor is part of a word");
 }
 
-void suite_primitives(void)
+SUITE(primitives)
 {
     test_python();
     test_modules();

@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_proc(void);
-
 #define SHELL(script)             \
     .argv = (const char *const[]) \
     {                             \
@@ -368,7 +366,7 @@ static void test_closed_stdio(void)
     buf_release(&said);
 }
 
-void suite_proc(void)
+SUITE(proc)
 {
     size_t before = fds_open();
 

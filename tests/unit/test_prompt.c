@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_prompt(void);
-
 #define TEXT(s)          \
     {                    \
         s, sizeof(s) - 1 \
@@ -499,7 +497,7 @@ static void test_tokens(void)
     ok(right, "and so in long texts");
 }
 
-void suite_prompt(void)
+SUITE(prompt)
 {
     struct err e = ERR_INIT;
     struct prompts *p = prompts_load("prompts", &e);

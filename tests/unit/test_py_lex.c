@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_py_lex(void);
-
 struct lex_case {
     const char *claim, *src, *want;
 };
@@ -61,7 +59,7 @@ static void run_cases(const struct lex_case *c, size_t n)
     arena_release(&a);
 }
 
-#define RUN(cases) run_cases(cases, sizeof(cases) / sizeof((cases)[0]))
+#define RUN(cases) run_cases(cases, COUNT(cases))
 
 static const struct lex_case lines[] = {
     {"an empty source is END", "", "END"},
@@ -439,7 +437,7 @@ struct decode_case {
     const char *claim, *src, *want;
 };
 
-void suite_py_lex(void)
+SUITE(py_lex)
 {
     RUN(lines);
     RUN(words);

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-void suite_py_normal(void);
-
 static bool same(const char *a, const char *b)
 {
     char x[HASH_HEX], y[HASH_HEX];
@@ -120,7 +118,7 @@ static void test_broken(void)
     arena_release(&a);
 }
 
-void suite_py_normal(void)
+SUITE(py_normal)
 {
     test_hash();
     test_renamed();

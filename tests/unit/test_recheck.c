@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_recheck(void);
-
 static const char program[] = "import torch\n"
                               "class Model(torch.nn.Module):\n"
                               "    def forward(self, x):\n"
@@ -130,7 +128,7 @@ static void test_torn(const char *dir)
     free(file);
 }
 
-void suite_recheck(void)
+SUITE(recheck)
 {
     char *dir = db_dir();
     const char *const names[] = {"a", "b", "c"};

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-void suite_review(void);
-
 static bool has(struct str text, const char *part)
 {
     return memmem(text.p, text.n, part, strlen(part)) != NULL;
@@ -105,7 +103,7 @@ static void test_answers(void)
     arena_release(&a);
 }
 
-void suite_review(void)
+SUITE(review)
 {
     const char *dirs[] = {"packs"};
     const struct pack_path path = {dirs, 1};

@@ -4,9 +4,7 @@
 
 #include <stdbool.h>
 
-void suite_rng(void);
-
-void suite_rng(void)
+SUITE(rng)
 {
     struct rng a, b, c;
     size_t count[3] = {0}, index[16], seen = 0;

@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void suite_rule(void);
-
 #define MIB ((size_t)1 << 20)
 
 static void test_compile(void)
@@ -32,7 +30,7 @@ static void test_compile(void)
     struct rx *rx;
     char *large = xmalloc(RX_PATTERN_MAX + 2);
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         rx = rx_new(bad[i].pattern, &e);
         ok(!rx && strstr(e.text, bad[i].why), "refused: %s: %s", bad[i].why,
            e.text);
@@ -119,7 +117,7 @@ static void test_page_end(void)
     if (map == MAP_FAILED || mprotect(end, page, PROT_NONE) < 0)
         BUG("no memory");
     buf_init(&b, 1000);
-    for (size_t i = 0; i < sizeof(pattern) / sizeof(pattern[0]); i++)
+    for (size_t i = 0; i < COUNT(pattern); i++)
         for (size_t n = 0; n < 400; n++)
             for (const char *c = ".\n"; *c; c++) {
                 memset(end - n, *c, n);
@@ -341,7 +339,7 @@ static void test_hints(void)
     json_decref(v);
 }
 
-void suite_rule(void)
+SUITE(rule)
 {
     test_compile();
     test_find();

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_run_view(void);
-
 static const char program[] = "import torch\n"
                               "class Model(torch.nn.Module):\n"
                               "    def forward(self, x):\n"
@@ -325,7 +323,7 @@ static void test_refresh(const char *dir)
     run_view_close(&v);
 }
 
-void suite_run_view(void)
+SUITE(run_view)
 {
     char *dir = db_dir();
     struct err e = ERR_INIT;

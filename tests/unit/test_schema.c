@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_schema(void);
-
 static const char *const colours[] = {"red", "green"};
 static const struct schema colour = {
     .type = SCHEMA_STRING, .choices = colours, .choice_count = 2};
@@ -191,7 +189,7 @@ static void test_quote(void)
     buf_release(&b);
 }
 
-void suite_schema(void)
+SUITE(schema)
 {
     test_accepts();
     test_types();

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_search(void);
-
 #define TASKS 11
 
 struct outcome {
@@ -397,7 +395,7 @@ static void test_budget(void)
     fs_remove_tree(dir);
 }
 
-void suite_search(void)
+SUITE(search)
 {
     test_methods();
     test_no_stop();

@@ -26,8 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_search_kill(void);
-
 #define TASKS 4
 #define TIGHT 150000 /* a run, but not many lost calls */
 
@@ -187,7 +185,7 @@ static void dump(const struct trial *t, struct buf *out)
         "SELECT * FROM review ORDER BY hash",
     };
 
-    for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++)
+    for (size_t i = 0; i < COUNT(sql); i++)
         db_query(t->db, sql[i], out);
 }
 
@@ -283,7 +281,7 @@ static void remove_run(const struct trial *t)
                                         "run.db-shm", "run.db.part",
                                         "asked",      "examples"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         char *path = fs_join(t->dir, names[i]);
 
         unlink(path);
@@ -390,7 +388,7 @@ static char *make_dir(size_t tasks)
     return dir;
 }
 
-void suite_search_kill(void)
+SUITE(search_kill)
 {
     static const struct {
         const char *method, *order, *reviewer;
@@ -412,7 +410,7 @@ void suite_search_kill(void)
 
     if (spec)
         be_child(spec);
-    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+    for (size_t i = 0; i < COUNT(trials); i++) {
         struct trial t = {.method = trials[i].method,
                           .order = trials[i].order,
                           .reviewer = trials[i].reviewer,

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_search_odd(void);
-
 #define TASKS 6
 
 struct odd {
@@ -379,7 +377,7 @@ static void test_no_wait(const char *reviewer, int64_t in_flight, int64_t cap)
     remove_dir(dir);
 }
 
-void suite_search_odd(void)
+SUITE(search_odd)
 {
     log_set_level(LOG_QUIET);
     test_aside("monkeys");

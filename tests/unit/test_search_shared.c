@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_search_shared(void);
-
 #define TASKS 9
 
 /* Two kernels of others: they arrive with the answer to look number `at`, or, in
@@ -301,7 +299,7 @@ static void dump_run(const char *dir, struct buf *out)
     };
     char *db = xasprintf("%s/run.db", dir);
 
-    for (size_t i = 0; i < sizeof(sql) / sizeof(sql[0]); i++)
+    for (size_t i = 0; i < COUNT(sql); i++)
         db_query(db, sql[i], out);
     free(db);
 }
@@ -345,7 +343,7 @@ static void test_kill(void)
     buf_release(&want);
 }
 
-void suite_search_shared(void)
+SUITE(search_shared)
 {
     const char *child = getenv("SEARCH_SHARED_CHILD");
 

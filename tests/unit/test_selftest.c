@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void suite_selftest(void);
-
 static struct pack *load(const struct fixture *f)
 {
     struct problems p;
@@ -109,7 +107,7 @@ static void test_failures(void)
 {
     struct fixture f;
 
-    for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+    for (size_t i = 0; i < COUNT(edits); i++) {
         fixture_open(&f);
         fixture_edit(&f, edits[i].file, edits[i].from, edits[i].to);
         fails_with(&f, edits[i].line);
@@ -154,7 +152,7 @@ static void test_without(void)
     fixture_close(&f);
 }
 
-void suite_selftest(void)
+SUITE(selftest)
 {
     test_passes();
     test_failures();

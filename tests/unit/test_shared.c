@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_shared(void);
-
 /* ---- kernels ---- */
 
 static struct task *make_task(const char *op)
@@ -94,7 +92,7 @@ static void test_addresses(void)
         {"a/folder", "a/folder", false},
     };
 
-    for (size_t i = 0; i < sizeof(is_shown) / sizeof(is_shown[0]); i++) {
+    for (size_t i = 0; i < COUNT(is_shown); i++) {
         struct err e = ERR_INIT;
         char *shown = pg_shown(is_shown[i].address);
         int rc = pg_check_address(is_shown[i].address, &e);
@@ -539,7 +537,7 @@ static void test_server(void)
     free(work);
 }
 
-void suite_shared(void)
+SUITE(shared)
 {
     struct err e = ERR_INIT;
 

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_spool(void);
-
 static size_t warnings;
 
 static void count_line(const char *line, void *arg)
@@ -218,7 +216,7 @@ static void test_many(void)
     asking_end(&a);
 }
 
-void suite_spool(void)
+SUITE(spool)
 {
     test_request();
     test_restart();

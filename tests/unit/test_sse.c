@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void suite_sse(void);
-
 /* Events as text: "type=data;" each. */
 static int note(struct str type, struct str data, void *arg)
 {
@@ -74,7 +72,7 @@ static void test_events(void)
     struct buf out;
 
     buf_init(&out, 10000);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         bool same = true;
 
         read_events(str_of(cases[i].text), 1000, &out);
@@ -133,7 +131,7 @@ static void test_stop(void)
     sse_release(&s);
 }
 
-void suite_sse(void)
+SUITE(sse)
 {
     test_events();
     test_limits();

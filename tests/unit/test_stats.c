@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-void suite_stats(void);
-
 static bool near(double a, double b)
 {
     return fabs(a - b) < 1e-6;
@@ -102,7 +100,7 @@ static void test_randomise(void)
     ok(a.marked == 0 && a.p == 1, "no observation: p = 1");
 }
 
-void suite_stats(void)
+SUITE(stats)
 {
     test_pass_at_k();
     test_wilson();

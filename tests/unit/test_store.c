@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_store(void);
-
 /* ---- rows, there and back ---- */
 
 static const struct row_task task = {
@@ -601,7 +599,7 @@ static void test_queue_is_bounded(void)
     db_rmdir(dir);
 }
 
-void suite_store(void)
+SUITE(store)
 {
     size_t before = fds_open();
 

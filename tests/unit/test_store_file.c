@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void suite_store_file(void);
-
 /* ---- the schema ---- */
 
 static void test_columns(void)
@@ -545,7 +543,7 @@ static void test_disks(void)
     db_rmdir(dir);
 }
 
-void suite_store_file(void)
+SUITE(store_file)
 {
     test_columns();
     test_documented_queries();

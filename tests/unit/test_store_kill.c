@@ -22,8 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void suite_store_kill(void);
-
 /* ---- the process that writes ---- */
 
 struct child {
@@ -211,7 +209,7 @@ static bool is_prefix(const char *path, int64_t reported)
                      "verdict") == 1 &&
            number(s, "SELECT count(*) FROM pragma_integrity_check WHERE "
                      "integrity_check <> 'ok'") == 0;
-    for (size_t i = 1; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 1; i < COUNT(counts); i++) {
         n = number(s, counts[i]);
         good = good && n <= before && n >= first - 1;
         before = n;
@@ -307,7 +305,7 @@ static void test_every_operation(void)
     db_rmdir(dir);
 }
 
-void suite_store_kill(void)
+SUITE(store_kill)
 {
     const char *spec = getenv("STORE_CHILD");
 

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-void suite_table(void);
-
 static void in_md(const char *text, const char *want, const char *claim)
 {
     struct buf b;
@@ -104,7 +102,7 @@ static void test_many_columns(void)
     table_release(&t);
 }
 
-void suite_table(void)
+SUITE(table)
 {
     test_md();
     test_csv();

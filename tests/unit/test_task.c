@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_task(void);
-
 #define BODY                      \
     "class Model(nn.Module):\n"   \
     "    def forward(self, x):\n" \
@@ -232,7 +230,7 @@ static void test_collection(void)
     free(folder);
 }
 
-void suite_task(void)
+SUITE(task)
 {
     char *sub;
 

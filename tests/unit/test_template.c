@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-void suite_template(void);
-
 enum { A, B, C };
 static const char *const names[] = {"alpha", "beta", "gamma"};
 static const struct template_names all = {names, 3};
@@ -84,7 +82,7 @@ static void test_missing_file(void)
        "a missing file is named: %s", e.text);
 }
 
-void suite_template(void)
+SUITE(template)
 {
     test_filling();
     test_before();

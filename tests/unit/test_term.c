@@ -16,8 +16,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-void suite_term(void);
-
 /* Only one thread runs here. */
 static void set_env(const char *name, const char *value)
 {
@@ -404,7 +402,7 @@ static void test_grounds(void)
     proc_result_release(&r);
 }
 
-void suite_term(void)
+SUITE(term)
 {
     size_t before = fds_open();
 

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_tokens(void);
-
 /* In base64, as a .tiktoken file has them. */
 static void put_token(struct buf *out, const char *p, size_t n, int id)
 {
@@ -43,7 +41,7 @@ static void small_file(struct buf *out)
     buf_init(out, BUF_UNLIMITED);
     for (; id < 256; id++)
         put_token(out, (const char[]){(char)id}, 1, id);
-    for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
+    for (size_t i = 0; i < COUNT(more); i++)
         put_token(out, more[i], strlen(more[i]), id++);
 }
 
@@ -99,7 +97,7 @@ static void test_bad_files(void)
     };
     struct err e;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         is(parse_error(str_of(cases[i].text), &e), cases[i].want,
            "a vocabulary that is wrong is refused with the reason");
 }
@@ -109,7 +107,7 @@ static void test_lookup(void)
     struct vocab *v = small_vocab();
     size_t len;
 
-    ok(vocab_size(v) == 256 + sizeof(more) / sizeof(*more), "all are loaded");
+    ok(vocab_size(v) == 256 + COUNT(more), "all are loaded");
     ok(vocab_find(v, "abc", 3) == 257, "a token is found by its bytes");
     ok(vocab_find(v, "abd", 3) == VOCAB_NONE, "others are not");
     ok(str_eq(vocab_bytes(v, 263), "user"), "the bytes of a token are kept");
@@ -149,7 +147,7 @@ static void test_pieces(void)
     struct buf got;
 
     buf_init(&got, 1000);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         struct str s = str_of(cases[i].text);
 
         buf_reset(&got);
@@ -232,7 +230,7 @@ static void test_nfc(void)
     struct buf out;
 
     buf_init(&out, 1000);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         buf_reset(&out);
         unicode_nfc(u, str_of(cases[i].text), &out);
         is(buf_str(&out), cases[i].want, cases[i].claim);
@@ -304,7 +302,7 @@ static void test_chat(void)
     buf_release(&out);
 }
 
-void suite_tokens(void)
+SUITE(tokens)
 {
     test_bad_files();
     test_lookup();

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_udiff(void);
-
 static void diff_is(const char *a, const char *b, const char *want,
                     const char *what)
 {
@@ -123,7 +121,7 @@ static void test_random(void)
     buf_release(&hunks);
 }
 
-void suite_udiff(void)
+SUITE(udiff)
 {
     test_hunks();
     test_random();

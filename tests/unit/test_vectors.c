@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_vectors(void);
-
 #define TEXTS 70 /* two requests */
 #define DIM   3
 
@@ -139,7 +137,7 @@ static void test_built_in(void)
     embed_free(v.embed);
 }
 
-void suite_vectors(void)
+SUITE(vectors)
 {
     test_once();
     test_cap();

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_verdict(void);
-
 static void test_names(void)
 {
     bool found = true;
@@ -51,7 +49,7 @@ static void test_fitness(void)
         VERDICT_CORRECT};
     bool up = true;
 
-    for (size_t i = 1; i < sizeof(rising) / sizeof(rising[0]); i++)
+    for (size_t i = 1; i < COUNT(rising); i++)
         up = up && verdict_fitness(rising[i - 1], 1, 1) <
                        verdict_fitness(rising[i], 0, 0);
     ok(up, "each further stage is worth more, whatever its details");
@@ -173,7 +171,7 @@ static void test_plausible(void)
     doubts("NVIDIA H200", 0, "", "what was not timed is not doubted");
 }
 
-void suite_verdict(void)
+SUITE(verdict)
 {
     test_names();
     test_meanings();

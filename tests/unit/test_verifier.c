@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_verifier(void);
-
 struct bench {
     struct fixture fixture;
     struct pack *pack;
@@ -240,7 +238,7 @@ static void test_cancelled(struct bench *b, const char *good)
     is(jsn_str(b->record, "verdict"), "correct", "as the worker gave it");
 }
 
-void suite_verifier(void)
+SUITE(verifier)
 {
     static const char good[] = "@jit\ndef k(): return 1\n";
     struct bench b;

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_views(void);
-
 #define SECOND 1000000
 
 /* ---- a run ---- */
@@ -142,7 +140,7 @@ static void put_run(const char *dir)
     put_entry(s, 1, -1, 0, "01_seed");
     put_entry(s, 2, 0, 1, "L1/19");
     put_entry(s, 3, 1, 2, "L1/2");
-    for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
+    for (size_t i = 0; i < COUNT(outcomes); i++)
         put_attempt(s, &outcomes[i]);
     db_close(s);
     path = fs_join(dir, "run.ini");
@@ -387,7 +385,7 @@ static void test_words(void)
        "attention may be written out");
 }
 
-void suite_views(void)
+SUITE(views)
 {
     char *dir = db_dir();
     struct err e = ERR_INIT;

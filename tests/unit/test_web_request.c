@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_web_request(void);
-
 static void reads(const char *target, const char *path, const char *name,
                   const char *value)
 {
@@ -161,7 +159,7 @@ static void test_listening(void)
     web_listen_close(&two);
 }
 
-void suite_web_request(void)
+SUITE(web_request)
 {
     test_targets();
     test_hosts();

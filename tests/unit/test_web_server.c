@@ -15,8 +15,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-void suite_web_server(void);
-
 enum { CROWD = 2 * WEB_CONNECTIONS };
 
 static void put_task(struct store *s, int64_t ord)
@@ -146,7 +144,7 @@ static void test_beside(const char *dir)
     close(page);
 }
 
-void suite_web_server(void)
+SUITE(web_server)
 {
     char *dir = db_dir();
 

@@ -11,8 +11,6 @@
 
 #define FILE_NAME "worker/judge/words.py"
 
-void suite_words(void);
-
 static void begin(struct buf *b, const char *name)
 {
     buf_printf(b, "%s = (\n", name);
@@ -48,7 +46,7 @@ static void write_out(struct buf *b)
     buf_printf(b, "RULES = %d  # of truth: see verdict.h\n", VERDICT_RULES);
 }
 
-void suite_words(void)
+SUITE(words)
 {
     struct err e = ERR_INIT;
     struct buf want, got;

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void suite_workers(void);
-
 struct bench {
     struct loop *loop;
     struct verifier *verifier;
@@ -370,7 +368,7 @@ static void test_roster(void)
     end(&b);
 }
 
-void suite_workers(void)
+SUITE(workers)
 {
     test_roster();
     test_come_and_go();
