@@ -140,8 +140,9 @@ static struct stored_call *stored_put(struct map *stored, const char *purpose,
 
 /* A call without a reply keeps its try and its reservation until it is asked
  * again. */
-static int stored_on_call(const struct row_call *r, void *arg)
+static int stored_on_call(const void *row, void *arg)
 {
+    const struct row_call *r = row;
     struct stored_loading *l = arg;
     struct stored_call *k = stored_put(l->stored, r->purpose, r->asked);
     struct budget *b = l->budget;
@@ -170,7 +171,7 @@ static int stored_load(struct store *s, struct budget *b, struct map *stored,
 {
     struct stored_loading l = {stored, b};
 
-    return store_each_call(s, stored_on_call, &l, e) == 0 ? 0 : -1;
+    return store_each(s, STORE_CALLS, stored_on_call, &l, e) == 0 ? 0 : -1;
 }
 
 /* ---- calls that were under way ---- */
@@ -190,8 +191,9 @@ struct stored_losing {
     size_t len, cap;
 };
 
-static int stored_on_open(const struct row_call *r, void *arg)
+static int stored_on_open(const void *row, void *arg)
 {
+    const struct row_call *r = row;
     struct stored_losing *l = arg;
     struct row_call *c;
 
@@ -215,7 +217,7 @@ int ledger_lose(struct store *s, struct err *e)
     int rc;
 
     arena_init(&l.memory);
-    rc = store_each_call(s, stored_on_open, &l, e) == 0 ? 0 : -1;
+    rc = store_each(s, STORE_CALLS, stored_on_open, &l, e) == 0 ? 0 : -1;
     for (size_t i = 0; rc == 0 && i < l.len; i++) {
         stored_make_lost(&l.call[i]);
         store_call(s, &l.call[i]);

@@ -159,9 +159,11 @@ static void write_tasks(struct search *s, size_t from)
     buf_release(&parents);
 }
 
-static int count_call(const struct row_call *row, void *arg)
+static int count_call(const void *row, void *arg)
 {
-    *(size_t *)arg += row->task >= 0;
+    const struct row_call *r = row;
+
+    *(size_t *)arg += r->task >= 0;
     return 0;
 }
 
@@ -172,7 +174,7 @@ static int begin_tasks(struct resume *r, struct err *e)
     struct search *s = r->s;
     size_t calls = 0;
 
-    if (store_each_call(s->part.store, count_call, &calls, e) != 0)
+    if (store_each(s->part.store, STORE_CALLS, count_call, &calls, e) != 0)
         return -1;
     if (calls || r->tasks > s->task_len)
         return err_set(e, ERR_INPUT,

@@ -19,8 +19,9 @@ struct reviewer {
     struct map known; /* hashes of model and prompt that the store has */
 };
 
-static int reviewer_known(const struct row_review *r, void *arg)
+static int reviewer_known(const void *row, void *arg)
 {
+    const struct row_review *r = row;
     struct reviewer *v = arg;
 
     map_set(&v->known, str_of(r->hash), v);
@@ -33,7 +34,7 @@ struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e)
 
     v->part = *p;
     map_init(&v->known);
-    if (store_each_review(p->store, reviewer_known, v, e) == 0)
+    if (store_each(p->store, STORE_REVIEWS, reviewer_known, v, e) == 0)
         return v;
     reviewer_free(v);
     return NULL;

@@ -400,8 +400,10 @@ static struct reviewer *open_reviewer(struct search *s, struct err *e)
 }
 
 /* Rows come pass by pass. */
-static int on_recheck(const struct row_recheck *r, void *arg)
+static int on_recheck(const void *row, void *arg)
 {
+    const struct row_recheck *r = row;
+
     archive_rechecked(arg, r->problem, r->solution,
                       !verdict_may_join(r->verdict, r->evidence));
     return 0;
@@ -410,7 +412,8 @@ static int on_recheck(const struct row_recheck *r, void *arg)
 int search_run(struct search *s, enum search_end *end, struct err *e)
 {
     s->count.iterations = (int)s->opt.attempts;
-    if (store_each_recheck(s->part.store, on_recheck, s->archive, e) != 0)
+    if (store_each(s->part.store, STORE_RECHECKS, on_recheck, s->archive, e) !=
+        0)
         return -1;
     archive_hide_retired(s->archive);
     state_order(s);

@@ -58,13 +58,16 @@ static int place(struct fetching *f, size_t i, const float *v, size_t dim)
     return 0;
 }
 
-static int on_stored(const struct row_vector *row, void *arg)
+static int on_stored(const void *row, void *arg)
 {
+    const struct row_vector *r = row;
     struct fetching *f = arg;
 
+    if (strcmp(r->source, f->part->model) != 0)
+        return 0;
     for (size_t i = 0; i < f->count; i++)
-        if (!f->have[i] && strcmp(f->hash[i], row->hash) == 0 &&
-            place(f, i, row->v, row->dim) < 0)
+        if (!f->have[i] && strcmp(f->hash[i], r->hash) == 0 &&
+            place(f, i, r->v, r->dim) < 0)
             return -1;
     return 0;
 }
@@ -206,7 +209,7 @@ static int from_endpoint(const struct vectors_parts *p, const struct str *text,
     f.hash = xcalloc(count + 1, sizeof(*f.hash));
     for (size_t i = 0; i < count; i++)
         hash_hex(text[i].p, text[i].n, f.hash[i]);
-    if (store_each_vector(p->store, p->model, on_stored, &f, e) == 0)
+    if (store_each(p->store, STORE_VECTORS, on_stored, &f, e) == 0)
         rc = fetch(&f);
     free(f.have);
     free(f.hash);

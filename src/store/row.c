@@ -477,27 +477,6 @@ void store_entry_leaves(struct store *s, int64_t entry, int64_t version,
 
 /* ---- reading ---- */
 
-/* One reading: the caller's function under its own type, and its argument. */
-struct reading {
-    union {
-        int (*task)(const struct row_task *, void *);
-        int (*call)(const struct row_call *, void *);
-        int (*attempt)(const struct row_attempt *, void *);
-        int (*shown)(const struct row_shown *, void *);
-        int (*verdict)(const struct row_verdict *, void *);
-        int (*entry)(const struct row_entry *, void *);
-        int (*review)(const struct row_review *, void *);
-        int (*recheck)(const struct row_recheck *, void *);
-        int (*look)(const struct row_look *, void *);
-        int (*vector)(const struct row_vector *, void *);
-    } fn;
-    void *arg;
-    int (*give)(const struct reading *r, const void *row);
-    /* Only rows of which this holds, such as "task ="; NULL: all. */
-    const char *where, *text; /* text NULL: the number counts */
-    int64_t number;
-};
-
 /* Floats may lie at an odd address in SQLite's page: `aligned` gets a copy. */
 static void store_load(sqlite3_stmt *q, int i, const struct col *c, void *row,
                        struct buf *aligned)
@@ -536,105 +515,7 @@ static void store_load(sqlite3_stmt *q, int i, const struct col *c, void *row,
     }
 }
 
-static int store_each_row(sqlite3_stmt *q, const struct table *t,
-                          const struct reading *r, int *state)
-{
-    union { /* large and aligned enough for every row */
-        struct row_call call;
-        struct row_entry entry;
-        struct row_attempt attempt;
-        struct row_verdict verdict;
-    } row;
-    struct buf aligned;
-    int rc = 0;
-
-    if (t->size > sizeof(row))
-        BUG("%s: a row of %zu bytes", t->name, t->size);
-    buf_init(&aligned, BUF_UNLIMITED);
-    memset(&row, 0, sizeof(row));
-    while (rc == 0 && (*state = sqlite3_step(q)) == SQLITE_ROW) {
-        for (size_t i = 0; i < t->cols; i++)
-            store_load(q, (int)i, &t->col[i], &row, &aligned);
-        rc = r->give(r, &row);
-    }
-    buf_release(&aligned);
-    return rc;
-}
-
-static int each(struct store *s, const struct table *t, const struct reading *r,
-                struct err *e)
-{
-    sqlite3_stmt *q = NULL;
-    struct buf sql;
-    int rc = -1, state = SQLITE_DONE;
-
-    buf_init(&sql, BUF_UNLIMITED);
-    buf_puts(&sql, "SELECT ");
-    store_put_names(&sql, t);
-    buf_printf(&sql, " FROM %s", t->name);
-    if (r->where)
-        buf_printf(&sql, " WHERE %s ?1", r->where);
-    buf_puts(&sql, " ORDER BY ");
-    store_put_keys(&sql, t);
-    if (sqlite3_prepare_v2(store_reader(s), sql.data, (int)sql.len, &q, NULL) !=
-        SQLITE_OK)
-        state = SQLITE_ERROR;
-    else if (r->text)
-        sqlite3_bind_text(q, 1, r->text, -1, SQLITE_STATIC);
-    else if (r->where)
-        sqlite3_bind_int64(q, 1, r->number);
-    if (q)
-        rc = store_each_row(q, t, r, &state);
-    if (state != SQLITE_DONE && state != SQLITE_ROW)
-        rc = store_sql_err(e, store_reader(s), store_path(s), t->name);
-    sqlite3_finalize(q);
-    buf_release(&sql);
-    return rc;
-}
-
-#define READ(name, table)                                                    \
-    static int give_##name(const struct reading *r, const void *row)         \
-    {                                                                        \
-        return r->fn.name(row, r->arg);                                      \
-    }                                                                        \
-    int store_each_##name(struct store *s,                                   \
-                          int (*fn)(const struct row_##name *, void *),      \
-                          void *arg, struct err *e)                          \
-    {                                                                        \
-        struct reading r = {.fn.name = fn, .arg = arg, .give = give_##name}; \
-        return each(s, table, &r, e);                                        \
-    }
-
-READ(task, &store_tables[TABLE_TASK])
-READ(call, &store_tables[TABLE_CALL])
-READ(attempt, &store_tables[TABLE_ATTEMPT])
-READ(shown, &store_tables[TABLE_SHOWN])
-READ(verdict, &store_verdict_read)
-READ(entry, &store_entry_read)
-READ(review, &store_tables[TABLE_REVIEW])
-READ(recheck, &store_tables[TABLE_RECHECK])
-READ(look, &store_tables[TABLE_LOOK])
-
-static int give_vector(const struct reading *r, const void *row)
-{
-    return r->fn.vector(row, r->arg);
-}
-
-int store_each_vector(struct store *s, const char *source,
-                      int (*fn)(const struct row_vector *, void *), void *arg,
-                      struct err *e)
-{
-    struct reading r = {.fn.vector = fn,
-                        .arg = arg,
-                        .give = give_vector,
-                        .where = "source =",
-                        .text = source};
-
-    return each(s, &store_tables[TABLE_VECTOR], &r, e);
-}
-
-/* ---- lists ---- */
-
+/* Which rows a number selects. */
 static const struct {
     const struct table *table;
     const char *where;
@@ -649,7 +530,71 @@ static const struct {
     [STORE_LOOKS] = {&store_tables[TABLE_LOOK], "look ="},
     [STORE_EVENTS] = {&store_tables[TABLE_EVENT], "seq >"},
     [STORE_CHANGES] = {&store_change_read, "seq >"},
+    [STORE_REVIEWS] = {&store_tables[TABLE_REVIEW], NULL},
+    [STORE_VECTORS] = {&store_tables[TABLE_VECTOR], NULL},
 };
+
+static sqlite3_stmt *store_select(struct store *s, enum store_what what,
+                                  int64_t of)
+{
+    const struct table *t = listed[what].table;
+    sqlite3_stmt *q = NULL;
+    struct buf sql;
+
+    buf_init(&sql, BUF_UNLIMITED);
+    buf_puts(&sql, "SELECT ");
+    store_put_names(&sql, t);
+    buf_printf(&sql, " FROM %s", t->name);
+    if (of != STORE_ALL)
+        buf_printf(&sql, " WHERE %s ?1", listed[what].where);
+    buf_puts(&sql, " ORDER BY ");
+    store_put_keys(&sql, t);
+    if (sqlite3_prepare_v2(store_reader(s), sql.data, (int)sql.len, &q, NULL) ==
+            SQLITE_OK &&
+        of != STORE_ALL)
+        sqlite3_bind_int64(q, 1, of);
+    buf_release(&sql);
+    return q;
+}
+
+/* Those of one task, entry, … or all. */
+static int store_each_of(struct store *s, enum store_what what, int64_t of,
+                         store_row_fn *fn, void *arg, struct err *e)
+{
+    const struct table *t = listed[what].table;
+    union { /* large and aligned enough for every row */
+        struct row_call call;
+        struct row_entry entry;
+        struct row_attempt attempt;
+        struct row_verdict verdict;
+    } row;
+    sqlite3_stmt *q = store_select(s, what, of);
+    struct buf aligned;
+    int rc = 0, state = SQLITE_ERROR;
+
+    if (t->size > sizeof(row))
+        BUG("%s: a row of %zu bytes", t->name, t->size);
+    buf_init(&aligned, BUF_UNLIMITED);
+    memset(&row, 0, sizeof(row));
+    while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW) {
+        for (size_t i = 0; i < t->cols; i++)
+            store_load(q, (int)i, &t->col[i], &row, &aligned);
+        rc = fn(&row, arg);
+    }
+    if (state != SQLITE_DONE && state != SQLITE_ROW)
+        rc = store_sql_err(e, store_reader(s), store_path(s), t->name);
+    sqlite3_finalize(q);
+    buf_release(&aligned);
+    return rc;
+}
+
+int store_each(struct store *s, enum store_what what, store_row_fn *fn,
+               void *arg, struct err *e)
+{
+    return store_each_of(s, what, STORE_ALL, fn, arg, e);
+}
+
+/* ---- lists ---- */
 
 struct listing {
     const struct table *table;
@@ -657,9 +602,9 @@ struct listing {
     struct arena *memory;
 };
 
-static int list_row(const struct reading *r, const void *row)
+static int list_row(const void *row, void *arg)
 {
-    const struct listing *g = r->arg;
+    const struct listing *g = arg;
     struct store_list *l = g->list;
     char *to, *before;
 
@@ -690,13 +635,9 @@ int store_list(struct store *s, enum store_what what, int64_t of,
                struct store_list *l, struct arena *a, struct err *e)
 {
     struct listing g = {listed[what].table, l, a};
-    struct reading r = {.arg = &g,
-                        .give = list_row,
-                        .where = of == STORE_ALL ? NULL : listed[what].where,
-                        .number = of};
 
     l->size = l->size ? l->size : g.table->size;
-    return each(s, g.table, &r, e);
+    return store_each_of(s, what, of, list_row, &g, e);
 }
 
 int store_get(struct store *s, const char *name, struct buf *out, struct err *e)

@@ -222,35 +222,7 @@ void store_event(struct store *s, const char *kind, int64_t task,
  * a result other than 0 from it ends the reading and is returned ---- */
 int store_get(struct store *s, const char *name, struct buf *out,
               struct err *e); /* 1 when there, 0 when not */
-int store_each_task(struct store *s, int (*fn)(const struct row_task *, void *),
-                    void *arg, struct err *e);
-int store_each_call(struct store *s, int (*fn)(const struct row_call *, void *),
-                    void *arg, struct err *e);
-int store_each_attempt(struct store *s,
-                       int (*fn)(const struct row_attempt *, void *), void *arg,
-                       struct err *e);
-int store_each_shown(struct store *s,
-                     int (*fn)(const struct row_shown *, void *), void *arg,
-                     struct err *e);
-int store_each_verdict(struct store *s,
-                       int (*fn)(const struct row_verdict *, void *), void *arg,
-                       struct err *e);
-int store_each_entry(struct store *s,
-                     int (*fn)(const struct row_entry *, void *), void *arg,
-                     struct err *e);
-int store_each_review(struct store *s,
-                      int (*fn)(const struct row_review *, void *), void *arg,
-                      struct err *e);
-int store_each_recheck(struct store *s,
-                       int (*fn)(const struct row_recheck *, void *), void *arg,
-                       struct err *e);
-int store_each_look(struct store *s, int (*fn)(const struct row_look *, void *),
-                    void *arg, struct err *e);
-int store_each_vector(struct store *s, const char *source,
-                      int (*fn)(const struct row_vector *, void *), void *arg,
-                      struct err *e);
 
-/* The rows of a table as a list, which is appended to. */
 enum store_what {
     STORE_TASKS, /* struct row_task */
     STORE_CALLS, /* … */
@@ -262,8 +234,15 @@ enum store_what {
     STORE_LOOKS,
     STORE_EVENTS,
     STORE_CHANGES,
+    STORE_REVIEWS,
+    STORE_VECTORS,
     STORE_WHATS
 };
+typedef int store_row_fn(const void *row, void *arg);
+int store_each(struct store *s, enum store_what what, store_row_fn *fn,
+               void *arg, struct err *e);
+
+/* The rows of a table as a list, which is appended to; not of vectors. */
 struct store_list {
     void *row; /* the caller frees it */
     size_t len, cap;

@@ -369,8 +369,10 @@ int mock_close(struct mock *m, struct err *e)
 
 /* ---- tables as text ---- */
 
-static int dump_attempt(const struct row_attempt *r, void *arg)
+static int dump_attempt(const void *row, void *arg)
 {
+    const struct row_attempt *r = row;
+
     buf_printf(
         arg,
         "attempt %lld %lld %s %lld %lld %lld %s %lld %lld %s %s %s %s "
@@ -384,16 +386,20 @@ static int dump_attempt(const struct row_attempt *r, void *arg)
     return 0;
 }
 
-static int dump_shown(const struct row_shown *r, void *arg)
+static int dump_shown(const void *row, void *arg)
 {
+    const struct row_shown *r = row;
+
     buf_printf(arg, "shown %lld %lld %lld %lld %.17g %s\n", (long long)r->task,
                (long long)r->attempt, (long long)r->rank, (long long)r->entry,
                r->cosine, r->reason ? r->reason : "-");
     return 0;
 }
 
-static int dump_entry(const struct row_entry *r, void *arg)
+static int dump_entry(const void *row, void *arg)
 {
+    const struct row_entry *r = row;
+
     buf_printf(arg, "entry %lld %lld %s %lld %lld %s %s %s %s %s %lld\n",
                (long long)r->entry, (long long)r->version, r->origin,
                (long long)r->task, (long long)r->attempt, r->name, r->task_hash,
@@ -404,8 +410,8 @@ static int dump_entry(const struct row_entry *r, void *arg)
 
 int mock_dump(struct store *s, struct buf *out, struct err *e)
 {
-    if (store_each_attempt(s, dump_attempt, out, e) != 0 ||
-        store_each_shown(s, dump_shown, out, e) != 0)
+    if (store_each(s, STORE_ATTEMPTS, dump_attempt, out, e) != 0 ||
+        store_each(s, STORE_SHOWN, dump_shown, out, e) != 0)
         return -1;
-    return store_each_entry(s, dump_entry, out, e);
+    return store_each(s, STORE_ENTRIES, dump_entry, out, e);
 }

@@ -345,8 +345,9 @@ struct asked {
     int plans, codes;
 };
 
-static int count_answered(const struct row_call *r, void *arg)
+static int count_answered(const void *row, void *arg)
 {
+    const struct row_call *r = row;
     struct asked *n = arg;
 
     n->plans +=
@@ -379,8 +380,8 @@ static void test_budget(void)
            m.budget.spent.usd_micro + m.budget.reserved.usd_micro <= 75000,
        "and has not passed it: %lld of 75000",
        (long long)m.budget.spent.usd_micro);
-    ok(store_each_call(m.store, count_answered, &n, &e) == 0 && n.plans > 0 &&
-           n.plans == n.codes,
+    ok(store_each(m.store, STORE_CALLS, count_answered, &n, &e) == 0 &&
+           n.plans > 0 && n.plans == n.codes,
        "every plan that was paid for has its code (%d, %d)", n.plans, n.codes);
     ok(search_need(m.search).usd_micro >
            75000 - m.budget.spent.usd_micro - m.budget.reserved.usd_micro,

@@ -104,8 +104,10 @@ static struct odd odd_of(const char *method)
     return t;
 }
 
-static int add_call(const struct row_call *r, void *arg)
+static int add_call(const void *row, void *arg)
 {
+    const struct row_call *r = row;
+
     *(int64_t *)arg += strcmp(r->state, "open") == 0 ? r->reserved_usd_micro
                                                      : r->cost_usd_micro;
     return 0;
@@ -129,7 +131,7 @@ static bool live(struct odd *t, const char *dir)
     ended = mock_open(&t->m, dir, &t->o, t->in_flight, &t->e) == 0 &&
             mock_run(&t->m, &t->end, &t->e) == 0 &&
             mock_dump(t->m.store, &t->dump, &t->e) == 0 &&
-            store_each_call(t->m.store, add_call, &t->owed, &t->e) == 0;
+            store_each(t->m.store, STORE_CALLS, add_call, &t->owed, &t->e) == 0;
     t->count = search_count(t->m.search);
     if (mock_close(&t->m, &late) < 0 && ended)
         ended = false;
@@ -198,8 +200,9 @@ static void reply_the_same(const struct llm_request *r, struct buf *out,
                r->key.attempt);
 }
 
-static int same_fitness(const struct row_attempt *r, void *arg)
+static int same_fitness(const void *row, void *arg)
 {
+    const struct row_attempt *r = row;
     double *first = arg;
 
     if (r->attempt == 1)
@@ -222,7 +225,8 @@ static void test_same_fitness(void)
     ok(mock_open(&m, dir, &o, 3, &e) == 0 && mock_run(&m, &end, &e) == 0 &&
            m.judged == TASKS,
        "a kernel that comes again is judged once");
-    ok(store_each_attempt(m.store, same_fitness, &first, &e) == 0 && first > 1,
+    ok(store_each(m.store, STORE_ATTEMPTS, same_fitness, &first, &e) == 0 &&
+           first > 1,
        "and is as fit as it was");
     mock_close(&m, &e);
     remove_dir(dir);

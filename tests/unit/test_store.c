@@ -73,8 +73,10 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static int check_task(const struct row_task *r, void *arg)
+static int check_task(const void *row, void *arg)
 {
+    const struct row_task *r = row;
+
     *(int *)arg += r->ord == task.ord && same(r->id, task.id) &&
                    same(r->hash, task.hash) && same(r->source, task.source) &&
                    same(r->path, NULL) && same(r->ops, task.ops) &&
@@ -85,8 +87,9 @@ static int check_task(const struct row_task *r, void *arg)
     return 0;
 }
 
-static int check_call(const struct row_call *r, void *arg)
+static int check_call(const void *row, void *arg)
 {
+    const struct row_call *r = row;
     const struct row_call *a = &answered;
 
     *(int *)arg +=
@@ -103,8 +106,9 @@ static int check_call(const struct row_call *r, void *arg)
     return 0;
 }
 
-static int check_attempt(const struct row_attempt *r, void *arg)
+static int check_attempt(const void *row, void *arg)
 {
+    const struct row_attempt *r = row;
     const struct row_attempt *a = &attempt;
 
     *(int *)arg +=
@@ -118,16 +122,19 @@ static int check_attempt(const struct row_attempt *r, void *arg)
     return 0;
 }
 
-static int check_shown(const struct row_shown *r, void *arg)
+static int check_shown(const void *row, void *arg)
 {
+    const struct row_shown *r = row;
+
     *(int *)arg += r->task == 3 && r->attempt == 1 && r->rank == 1 &&
                    r->entry == 7 && r->cosine == shown.cosine &&
                    same(r->reason, "piece");
     return 0;
 }
 
-static int check_verdict(const struct row_verdict *r, void *arg)
+static int check_verdict(const void *row, void *arg)
 {
+    const struct row_verdict *r = row;
     const struct row_verdict *v = &verdict;
 
     *(int *)arg +=
@@ -140,8 +147,9 @@ static int check_verdict(const struct row_verdict *r, void *arg)
     return 0;
 }
 
-static int check_entry(const struct row_entry *r, void *arg)
+static int check_entry(const void *row, void *arg)
 {
+    const struct row_entry *r = row;
     const struct row_entry *x = &entry;
 
     if (r->entry == 8) {
@@ -158,15 +166,19 @@ static int check_entry(const struct row_entry *r, void *arg)
     return 0;
 }
 
-static int check_review(const struct row_review *r, void *arg)
+static int check_review(const void *row, void *arg)
 {
+    const struct row_review *r = row;
+
     *(int *)arg +=
         same(r->hash, "h") && r->score == 0.75 && same(r->reply, "rep");
     return 0;
 }
 
-static int check_vector(const struct row_vector *r, void *arg)
+static int check_vector(const void *row, void *arg)
 {
+    const struct row_vector *r = row;
+
     *(int *)arg += same(r->source, "hash/1") && same(r->hash, "t1") &&
                    r->dim == 3 && r->v[0] == 0.5F && r->v[2] == -2.0F;
     return 0;
@@ -226,16 +238,16 @@ static void check_all(struct store *s, const char *when)
     ok(store_get(s, "seed", &text, &e) == 1 && same(buf_str(&text), "42") &&
            store_get(s, "sede", &text, &e) == 0,
        "facts, %s", when);
-    store_each_task(s, check_task, &n, &e);
-    store_each_call(s, check_call, &n, &e);
-    store_each_attempt(s, check_attempt, &n, &e);
-    store_each_shown(s, check_shown, &n, &e);
-    store_each_verdict(s, check_verdict, &n, &e);
-    store_each_review(s, check_review, &n, &e);
-    store_each_vector(s, "hash/1", check_vector, &n, &e);
+    store_each(s, STORE_TASKS, check_task, &n, &e);
+    store_each(s, STORE_CALLS, check_call, &n, &e);
+    store_each(s, STORE_ATTEMPTS, check_attempt, &n, &e);
+    store_each(s, STORE_SHOWN, check_shown, &n, &e);
+    store_each(s, STORE_VERDICTS, check_verdict, &n, &e);
+    store_each(s, STORE_REVIEWS, check_review, &n, &e);
+    store_each(s, STORE_VECTORS, check_vector, &n, &e);
     ok(n == 7 && e.kind == ERR_NONE, "every row as it was given, %s (%d)", when,
        n);
-    store_each_entry(s, check_entry, &entries, &e);
+    store_each(s, STORE_ENTRIES, check_entry, &entries, &e);
     ok(entries == 11, "an entry, and one that left, %s", when);
     buf_release(&text);
 }
@@ -275,9 +287,9 @@ static void test_rows(void)
 
 /* ---- readings ---- */
 
-static int count_up_to_two(const struct row_shown *r, void *arg)
+static int count_up_to_two(const void *row, void *arg)
 {
-    (void)r;
+    (void)row;
     return ++*(int *)arg == 2 ? 7 : 0;
 }
 
@@ -287,8 +299,9 @@ struct nested {
     int inner;
 };
 
-static int read_inside(const struct row_shown *r, void *arg)
+static int read_inside(const void *row, void *arg)
 {
+    const struct row_shown *r = row;
     struct nested *x = arg;
     struct err e = ERR_INIT;
     int n = 0;
@@ -296,7 +309,7 @@ static int read_inside(const struct row_shown *r, void *arg)
     if (r->rank <= x->last)
         return 1;
     x->last = r->rank;
-    x->inner += store_each_shown(x->s, count_up_to_two, &n, &e) == 7;
+    x->inner += store_each(x->s, STORE_SHOWN, count_up_to_two, &n, &e) == 7;
     store_shown(x->s, &(struct row_shown){9, 9, r->rank, 1, -2, NULL});
     return store_sync(x->s, &e);
 }
@@ -312,9 +325,9 @@ static void test_reading(void)
     for (int64_t i = 5; i >= 1; i--)
         store_shown(s, &(struct row_shown){1, 1, i, i, -2, NULL});
     store_sync(s, &e);
-    ok(store_each_shown(s, count_up_to_two, &n, &e) == 7 && n == 2,
+    ok(store_each(s, STORE_SHOWN, count_up_to_two, &n, &e) == 7 && n == 2,
        "a callback ends the reading with its own number");
-    ok(store_each_shown(s, read_inside, &x, &e) == 0 && x.last == 5 &&
+    ok(store_each(s, STORE_SHOWN, read_inside, &x, &e) == 0 && x.last == 5 &&
            x.inner == 5,
        "rows come by key; a reading inside a reading, and writing, go well");
     db_close(s);
@@ -331,9 +344,9 @@ struct waiter {
     int64_t seen; /* rows readable in the first callback */
 };
 
-static int count_shown(const struct row_shown *r, void *arg)
+static int count_shown(const void *row, void *arg)
 {
-    (void)r;
+    (void)row;
     ++*(int64_t *)arg;
     return 0;
 }
@@ -360,7 +373,7 @@ static void told_a(const struct err *e, void *arg)
     struct err ignored;
 
     note(w, e, 'a');
-    store_each_shown(w->s, count_shown, &w->seen, &ignored);
+    store_each(w->s, STORE_SHOWN, count_shown, &w->seen, &ignored);
     store_shown(w->s, &(struct row_shown){1, 3, 1, 1, 0, NULL});
     store_after(w->s, told_c, w);
 }

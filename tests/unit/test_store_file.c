@@ -149,8 +149,10 @@ static void test_migration(void)
     db_rmdir(dir);
 }
 
-static int count_entry(const struct row_entry *r, void *arg)
+static int count_entry(const void *row, void *arg)
 {
+    const struct row_entry *r = row;
+
     *(int *)arg += r->entry == 3 && r->withdrawn == 0 && !r->ported &&
                    strcmp(r->evidence, "E3") == 0;
     return 0;
@@ -180,13 +182,13 @@ static void test_first_schema(void)
 
     make_first_schema(path);
     s = store_open(path, STORE_READ, NULL, &e);
-    ok(s && store_each_entry(s, count_entry, &n, &e) == 0 && n == 1,
+    ok(s && store_each(s, STORE_ENTRIES, count_entry, &n, &e) == 0 && n == 1,
        "a run of the first schema is read as it is");
     if (s)
         db_close(s);
     ok(db_number(path, "PRAGMA user_version") == 1, "and stays as it was");
     s = store_open(path, STORE_OPEN, NULL, &e);
-    ok(s && store_each_entry(s, count_entry, &n, &e) == 0 && n == 2,
+    ok(s && store_each(s, STORE_ENTRIES, count_entry, &n, &e) == 0 && n == 2,
        "one that goes on is brought up to date");
     if (s)
         db_close(s);
@@ -197,8 +199,9 @@ static void test_first_schema(void)
 }
 
 /* A call of the second schema, as a run that goes on looks for it. */
-static int find_old_call(const struct row_call *r, void *arg)
+static int find_old_call(const void *row, void *arg)
 {
+    const struct row_call *r = row;
     char asked[HASH_HEX];
 
     hash_hex("a/b\nsrc\n2", 9, asked);
@@ -210,8 +213,10 @@ static int find_old_call(const struct row_call *r, void *arg)
     return 0;
 }
 
-static int count_calls(const struct row_call *r, void *arg)
+static int count_calls(const void *row, void *arg)
 {
+    const struct row_call *r = row;
+
     *(int *)arg += strcmp(r->purpose, "plan") == 0 && r->attempt == 2;
     return 0;
 }
@@ -235,13 +240,13 @@ static void test_second_schema(void)
             " 'blob', NULL, 'stop', 'm', NULL, 1, 0, 2, 0, 0, 9, 9, 7, 3, 1,"
             " 10, 11, 12)");
     s = store_open(path, STORE_READ, NULL, &e);
-    ok(s && store_each_call(s, count_calls, &n, &e) == 0 && n == 1,
+    ok(s && store_each(s, STORE_CALLS, count_calls, &n, &e) == 0 && n == 1,
        "the calls of the second schema are read as they are");
     if (s)
         db_close(s);
     n = 0;
     s = store_open(path, STORE_OPEN, NULL, &e);
-    ok(s && store_each_call(s, find_old_call, &n, &e) == 0 && n == 1,
+    ok(s && store_each(s, STORE_CALLS, find_old_call, &n, &e) == 0 && n == 1,
        "a reply that was paid for under it is found by what was asked (%s)",
        e.text);
     if (s)
@@ -250,8 +255,10 @@ static void test_second_schema(void)
     db_rmdir(dir);
 }
 
-static int count_recheck(const struct row_recheck *r, void *arg)
+static int count_recheck(const void *row, void *arg)
 {
+    const struct row_recheck *r = row;
+
     *(int *)arg += r->pass == 1 && strcmp(r->verdict, "crash") == 0;
     return 0;
 }
@@ -278,7 +285,7 @@ static void test_third_schema(void)
                   "INSERT INTO entry VALUES (3, 1, 'run', 0, 1, 'a/b', 'h', "
                   "'p', NULL, 's', 'E3', NULL)");
     s = store_open(path, STORE_READ, NULL, &e);
-    ok(s && store_each_recheck(s, count_recheck, &n, &e) == 0 && n == 0,
+    ok(s && store_each(s, STORE_RECHECKS, count_recheck, &n, &e) == 0 && n == 0,
        "in a run of the third schema nothing was verified again (%s)", e.text);
     if (s)
         db_close(s);
@@ -287,10 +294,10 @@ static void test_third_schema(void)
         store_recheck(s, &row);
         store_sync(s, &e);
         n = 0;
-        ok(store_each_recheck(s, count_recheck, &n, &e) == 0 && n == 1,
+        ok(store_each(s, STORE_RECHECKS, count_recheck, &n, &e) == 0 && n == 1,
            "one that is brought up to date has a place for it");
         n = 0;
-        ok(store_each_entry(s, count_entry, &n, &e) == 0 && n == 1,
+        ok(store_each(s, STORE_ENTRIES, count_entry, &n, &e) == 0 && n == 1,
            "and keeps its entries");
         row.verdict = "correct";
         store_recheck(s, &row);
