@@ -40,7 +40,7 @@ static const struct opt analyze_table[] = {
      "1 and 3)",
      AT(borrow.attempt)},
     {"store", 0, OPT_TEXT, "DIR",
-     "borrowing: where answers are kept, so that they are paid for once "
+     "borrowing: where answers are kept, so that you pay for them only once "
      "(default: borrowing)",
      AT(borrow.store)},
     MODELING_OPTIONS,
@@ -221,9 +221,9 @@ const struct cmd cmd_analyze = {
     "DIR...",
     "tables from the logs of runs",
     "Computes the tables of the paper, and others, from what runs have\n"
-    "stored. Without --table it prints all that the runs can fill, and says\n"
-    "what the others need. docs/ANALYZE.md explains each table:" ANALYSIS_KINDS(
-        HELP_LINE),
+    "stored. Without --table it prints all tables that the runs can fill,\n"
+    "and says what the others need. docs/ANALYZE.md explains each "
+    "table:" ANALYSIS_KINDS(HELP_LINE),
     analyze_table,
     analyze_run,
     sizeof(struct analyze_values),
@@ -233,12 +233,12 @@ const struct cmd cmd_compare = {
     "compare",
     "DIR...",
     "compare methods or models on the same tasks",
-    "Shows for each run what it solved (with Wilson's interval) and what that\n"
-    "cost, for each number of attempts the tasks solved within it, and for\n"
-    "each two runs the tasks that only one solved (with the exact McNemar\n"
-    "test). Method, model and seed may differ. Runs that differ in tasks,\n"
-    "language, pack, precision, device, attempts, seeds, guide, prompts or\n"
-    "--no-stop are refused, and the differences named.",
+    "Shows for each run what it solved (with Wilson's interval) and what\n"
+    "that cost, for each number of attempts the tasks solved within it, and\n"
+    "for each pair of runs the tasks that only one solved (with the exact\n"
+    "McNemar test). Method, model and seed may differ. Runs that differ in\n"
+    "tasks, language, pack, precision, device, attempts, seeds, guide,\n"
+    "prompts or --no-stop are refused, and the differences named.",
     compare_table,
     analyze_run,
     sizeof(struct analyze_values),

@@ -216,13 +216,13 @@ const struct cmd cmd_archive_export = {
     "write the solved kernels of runs to an archive",
     "Writes the kernels at evidence E3 (computed by kernels alone) that no\n"
     "reviewer refused. Other runs can start with an archive (run --archive\n"
-    "DIR), and its folders can become the seeds of a pack. solution.py is "
-    "what\n"
-    "the model wrote; solution_ported.py is made from the verified trace: the\n"
-    "task and a ModelNew that allocates and launches, nothing else. Both the\n"
-    "folder and the file can be imported. Where a language's kernels have no\n"
-    "source, there is no such file: meta.json says in ported_why that\n"
-    "solution.py is its author's, and only its trace was judged.",
+    "DIR), and its folders can become the seeds of a pack. solution.py is\n"
+    "what the model wrote; solution_ported.py is made from the verified\n"
+    "trace: the task and a ModelNew that allocates and launches, nothing\n"
+    "else. Both the folder and the file can be imported. Where a language's\n"
+    "kernels have no source, this file is missing, and ported_why in\n"
+    "meta.json says so: then solution.py is the author's file, of which\n"
+    "only the trace was judged.",
     archive_copy_table,
     archive_copy,
     sizeof(struct archive_values),

@@ -147,11 +147,10 @@ const struct cmd cmd_decontaminate = {
     "decontaminate",
     "IN",
     "copy the rows that have no overlap with a benchmark",
-    "A row overlaps if it is similar to a task (the ratio of rapidfuzz is at\n"
-    "least 75), or has 13 tokens in a row of one. IN is a folder of .py files\n"
-    "or a JSONL file. Beside the rows that are kept, a manifest names, for "
-    "each\n"
-    "row that is not, the task and the tokens.",
+    "A row overlaps if it is similar to a task (the ratio of rapidfuzz is\n"
+    "at least 75), or shares 13 consecutive tokens with one. IN is a folder\n"
+    "of .py files or a JSONL file. A manifest names the task and the tokens\n"
+    "for each row that is dropped.",
     decontaminate_table,
     decontaminate_run,
     sizeof(struct decontaminate_values),

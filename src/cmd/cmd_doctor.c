@@ -344,12 +344,11 @@ const struct cmd cmd_doctor = {
     "doctor",
     "",
     "show what this machine can do",
-    "Prints a row for each capability: libraries, Python, torch, GPU, "
-    "sandbox,\n"
-    "and what each pack can do here: checks (rules only), compile, or run.\n"
-    "Everything is really tried: the first seed of each pack that can run is\n"
-    "verified like any candidate. The exit status is 0 only if a run would\n"
-    "work, that is, if all these verdicts are correct.",
+    "Prints a row for each capability: libraries, Python, torch, GPU,\n"
+    "sandbox, and what each pack can do here: checks (rules only), compile,\n"
+    "or run. Everything is actually tried: the first seed of each pack that\n"
+    "can run is verified like any candidate. The exit status is 0 only if a\n"
+    "run would work, that is, if all these verdicts are correct.",
     doctor_table,
     doctor_run,
     sizeof(struct doctor_values),

@@ -30,45 +30,44 @@ struct export_values {
     {                                                                        \
         "output", 'o', OPT_TEXT, "DIR", "the new folder (required)", AT(out) \
     }
-#define DATA_OPTIONS                                                           \
-    OPTION("against", OPT_LIST, "DIR",                                         \
-           "a folder of the benchmark's tasks, none of which may be in the "   \
-           "data; may be repeated (required)",                                 \
-           against),                                                           \
-        OPTION("drop-overlap", OPT_FLAG, NULL,                                 \
-               "leave tasks that overlap with the benchmark out; without it, " \
-               "one such task ends the export",                                \
-               drop_overlap),                                                  \
-        OPTION("policy", OPT_CHOICE, "paper|strict-signal",                    \
-               "which n-grams count: all of the benchmark, or only those "     \
-               "that a single task of it has (default: strict-signal)",        \
-               policy),                                                        \
-        OPTION("tokens", OPT_CHOICE, "qwen|python|words",                      \
-               "what an n-gram is made of (default: qwen with --vocab, else "  \
-               "python)",                                                      \
-               tokens),                                                        \
-        OPTION("vocab", OPT_TEXT, "FILE",                                      \
-               "count tokens: vocab.json, tokenizer.json or a .tiktoken "      \
-               "file of a Qwen model",                                         \
-               vocab),                                                         \
-        OPTION("chat", OPT_CHOICE, "qwen3|qwen3-instruct",                     \
-               "the template that a conversation is counted with (default: "   \
-               "qwen3)",                                                       \
-               chat),                                                          \
-        NUMBER("max-tokens", "N",                                              \
-               "leave longer records out; needs --vocab (default: 24576)",     \
-               max_tokens, 1, 1 << 30),                                        \
-        NUMBER("problems", "N",                                                \
-               "only so many tasks of the training part; a smaller choice "    \
-               "is part of a larger one (default: all)",                       \
-               problems, 1, 1 << 30),                                          \
-        NUMBER("seed", "N",                                                    \
-               "of the test part and of the choice of --problems (default: "   \
-               "0)",                                                           \
-               seed, 0, INT64_MAX),                                            \
-        NUMBER("test", "PERCENT",                                              \
-               "how many of 100 tasks are for testing (default: 5)", test, 0,  \
-               99),                                                            \
+#define DATA_OPTIONS                                                          \
+    OPTION("against", OPT_LIST, "DIR",                                        \
+           "a folder of the benchmark's tasks, none of which may be in the "  \
+           "data; may be repeated (required)",                                \
+           against),                                                          \
+        OPTION("drop-overlap", OPT_FLAG, NULL,                                \
+               "leave out tasks that overlap with the benchmark; without "    \
+               "this option, one such task ends the export",                  \
+               drop_overlap),                                                 \
+        OPTION("policy", OPT_CHOICE, "paper|strict-signal",                   \
+               "which n-grams count: all of the benchmark, or only those "    \
+               "that a single task of it has (default: strict-signal)",       \
+               policy),                                                       \
+        OPTION("tokens", OPT_CHOICE, "qwen|python|words",                     \
+               "what an n-gram is made of (default: qwen with --vocab, else " \
+               "python)",                                                     \
+               tokens),                                                       \
+        OPTION("vocab", OPT_TEXT, "FILE",                                     \
+               "count tokens: vocab.json, tokenizer.json or a .tiktoken "     \
+               "file of a Qwen model",                                        \
+               vocab),                                                        \
+        OPTION("chat", OPT_CHOICE, "qwen3|qwen3-instruct",                    \
+               "the template that a conversation is counted with (default: "  \
+               "qwen3)",                                                      \
+               chat),                                                         \
+        NUMBER("max-tokens", "N",                                             \
+               "leave longer records out; needs --vocab (default: 24576)",    \
+               max_tokens, 1, 1 << 30),                                       \
+        NUMBER("problems", "N",                                               \
+               "use only N tasks of the training part; a smaller choice is "  \
+               "part of a larger one (default: all)",                         \
+               problems, 1, 1 << 30),                                         \
+        NUMBER("seed", "N",                                                   \
+               "of the test part and of the choice of --problems (default: "  \
+               "0)",                                                          \
+               seed, 0, INT64_MAX),                                           \
+        NUMBER("test", "PERCENT",                                             \
+               "percentage of tasks for testing (default: 5)", test, 0, 99),  \
         OPTION("zstd", OPT_FLAG, NULL, "compress the files", zstd)
 #define JSON_OPTION \
     OPTION("json", OPT_FLAG, NULL, "print the counts as a JSON object", json)
@@ -76,7 +75,7 @@ struct export_values {
 static const struct opt export_sft_table[] = {
     OUT_OPTION,
     {"format", 0, OPT_CHOICE, "messages|prompt-completion",
-     "how train.jsonl and test.jsonl have a conversation: as one list, or as "
+     "how train.jsonl and test.jsonl store a conversation: in one list or in "
      "two (default: messages)",
      AT(format)},
     DATA_OPTIONS,
@@ -313,13 +312,14 @@ const struct cmd cmd_export_sft = {
     "export sft",
     "RUN...",
     "write training data: prompts, plans and kernels",
-    "Two records for each solved task: the planning prompt and the plan, the\n"
-    "coding prompt and the code. Prompts are what was sent, byte for byte. A\n"
-    "task solved in one stage gives the second only, unless --backfill-plans\n"
-    "asks a model for the plan: then it gives both, with the prompts that two\n"
-    "stages would have had, marked as backfilled. A task that overlaps with\n"
-    "the benchmark ends the export before anything is written. Beside the\n"
-    "records, README.md has counts, licences and hashes.",
+    "Writes two records for each solved task: the planning prompt and the\n"
+    "plan, the coding prompt and the code. Prompts are exactly those that\n"
+    "were sent. A task solved in one stage gives only the second, unless\n"
+    "--backfill-plans asks a model for the plan: then it gives both, with\n"
+    "the prompts that two stages would have had, marked as backfilled. A\n"
+    "task that overlaps with the benchmark ends the export before anything\n"
+    "is written. Beside the records, README.md has counts, licences and\n"
+    "hashes.",
     export_sft_table,
     export_run,
     sizeof(struct export_values),
@@ -341,9 +341,10 @@ const struct cmd cmd_export_refine = {
 const struct cmd cmd_export_kernels = {
     "export kernels",
     "RUN...",
-    "write solved kernels to a folder to read",
-    "A folder for each kernel, with its task, plan, verdict and timing, and a\n"
-    "README.md that lists them. The folder is an archive, too.",
+    "write solved kernels to a folder for reading",
+    "Writes a folder for each kernel, with its task, plan, verdict and\n"
+    "timing, and a README.md that lists them. The output is an archive,\n"
+    "too.",
     export_kernels_table,
     export_kernels_run,
     sizeof(struct export_values),

@@ -35,10 +35,10 @@ static const struct opt guide_table[] = {
     {"depth", 0, OPT_INT, "N", "levels of readers below the first (default: 7)",
      WITHIN(depth, 0, 20)},
     {"window", 0, OPT_INT, "TOKENS",
-     "prompt of the first reader at most; each level has half of it (default: "
-     "60000)",
+     "largest prompt of the first reader; each level has half of it "
+     "(default: 60000)",
      WITHIN(window, 4000, 10000000)},
-    {"calls", 0, OPT_INT, "N", "calls at most (default: 400)",
+    {"calls", 0, OPT_INT, "N", "maximum number of calls (default: 400)",
      WITHIN(calls, 1, 1000000)},
     {"packs", 0, OPT_LIST, "DIR", PACKS_HELP, AT(packs)},
     {"json", 0, OPT_FLAG, NULL, "print the result as a JSON object", AT(json)},
@@ -190,18 +190,21 @@ const struct cmd cmd_guide_build = {
     .args = "",
     .summary = "write a pack's guide from the language's documents",
     .text =
-        "A model reads the documents, however long they are: it sees a list\n"
-        "of them, looks into them, and hands long parts to further readers\n"
-        "with smaller windows, level by level. It then writes a guide in the\n"
-        "layout of a pack's guide.md. Names in the guide that occur in no\n"
-        "document are reported, and the model may mend them twice. Every "
-        "reply\n"
-        "is stored in the folder before it is used: a command that was "
-        "stopped\n"
-        "or killed continues where it was when it is run again, and pays for\n"
-        "nothing twice. Exit status: 0 done, 1 done with findings, 3 the "
-        "budget\n"
-        "is used up, 130 stopped.",
+        "A model reads the documents, however long they are: it sees a list "
+        "of\n"
+        "them, looks into them, and hands long parts to further readers "
+        "with\n"
+        "smaller windows, level by level. It then writes a guide in the "
+        "layout\n"
+        "of a pack's guide.md. Names in the guide that occur in no document "
+        "are\n"
+        "reported, and the model may correct them twice. Every reply is "
+        "stored\n"
+        "in the folder before it is used: after a stop or a kill, run the "
+        "same\n"
+        "command again to continue without paying for anything twice. Exit\n"
+        "status: 0 done, 1 done with findings, 3 the budget is used up, 130\n"
+        "stopped.",
     .table = guide_table,
     .run = guide_run_command,
     .size = sizeof(struct guide_values),

@@ -252,7 +252,7 @@ static const struct ping_values ping_defaults = {
 const struct cmd cmd_llm_ping = {
     .name = "llm ping",
     .args = "",
-    .summary = "ask a model a tiny question; show time, tokens and cost",
+    .summary = "ask a model a tiny question and show time, tokens and cost",
     .text =
         "The answer may have at most 256 tokens and, where the price is "
         "known,\n"

@@ -108,18 +108,17 @@ const struct cmd cmd_report = {
     "report",
     "DIR...",
     "show runs as one HTML file",
-    "Writes a file that a browser opens from disk and that needs nothing "
-    "else:\n"
-    "what was solved, after how many attempts and at what cost; every task "
-    "and\n"
+    "Writes a file that a browser opens from disk, without network: what\n"
+    "was solved, after how many attempts and at what cost; every task and\n"
     "attempt with its code, verdict and feedback; why attempts failed; the\n"
     "kernels and the archive. Several runs are shown side by side.\n"
-    "The details of attempts take at most 10 MB: the best attempt of each "
-    "task\n"
-    "first, then the others. The page says what was left out, and 'monkeys\n"
-    "show' has everything. May be used while the run works.\n"
-    "With --dsl-author: failures by diagnostic with a sample, primitives that\n"
-    "never worked, hints and whether the next attempt got further, and names\n"
+    "The details of attempts take at most 10 MB: the best attempt of each\n"
+    "task first, then the others. The page says what was left out, and\n"
+    "'monkeys show' has everything. You can use it during a run.\n"
+    "With --dsl-author: failures by diagnostic with a sample, primitives "
+    "that\n"
+    "never worked, hints and whether the next attempt got further, and "
+    "names\n"
     "that models made up.",
     report_table,
     report_run,

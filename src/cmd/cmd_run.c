@@ -546,20 +546,19 @@ const struct cmd cmd_run = {
     "",
     "port a collection of PyTorch programs to a DSL with a language model",
     "Every unsolved task is tried again and again; each answer is verified,\n"
-    "and each solved kernel becomes an example for the others. All of the run\n"
-    "is kept in one folder: 'monkeys resume DIR' continues it after a stop, a\n"
-    "crash or a kill, and 'monkeys archive export DIR' writes its kernels as\n"
-    "files.\n"
-    "To repeat a run, record it (--record FILE), then run the same command "
-    "with\n"
-    "--cassette FILE --replay-strict: the same answers are verified on the "
-    "same\n"
-    "test inputs, so that the same feedback enters the same prompts. Such a\n"
-    "repetition is no new evidence; without --replay-strict the recorded\n"
-    "answers are verified on new inputs.\n"
+    "and each solved kernel becomes an example for the others. One folder\n"
+    "keeps all of the run: 'monkeys resume DIR' continues it after a stop,\n"
+    "a crash or a kill, and 'monkeys archive export DIR' writes its kernels\n"
+    "as files.\n"
+    "To repeat a run, record it (--record FILE), then run the same command\n"
+    "with --cassette FILE --replay-strict: the same answers are verified on\n"
+    "the same test inputs, so that the same feedback enters the same\n"
+    "prompts. A repetition is not new evidence; without --replay-strict the\n"
+    "recorded answers are verified on new inputs.\n"
     "Exit status 0: every task is solved or has used its attempts (or the\n"
     "rest waits for another host, or for answers in the --spool folder), 3:\n"
-    "the budget is used up, 4: the machinery failed, 130: stopped.",
+    "the budget is used up, 4: the verifier or the provider failed, 130:\n"
+    "stopped.",
     run_table,
     run_run,
     sizeof(struct run_settings),
@@ -633,11 +632,11 @@ const struct cmd cmd_resume = {
     "continue a run after a stop, a crash or a kill",
     "The result is the same as if the run had not been interrupted (with\n"
     "--order eager it depends on when replies come): stored replies and\n"
-    "verdicts are not asked for again. Tasks are as they were when the run\n"
-    "began, even if their files have been changed or removed. Options come\n"
-    "from DIR/run.ini; those below may be given again, such as a higher\n"
-    "--budget-usd or another endpoint. A budget counts from the start of the\n"
-    "run, not from now.",
+    "verdicts are used again. Tasks stay as they were when the run began,\n"
+    "even if their files have changed or disappeared. Options come from\n"
+    "DIR/run.ini; you can give those below again, such as a higher\n"
+    "--budget-usd or another endpoint. A budget counts from the start of\n"
+    "the run, not from now.",
     resume_table,
     resume_run,
     sizeof(struct run_settings),
@@ -759,12 +758,11 @@ const struct cmd cmd_status = {
     "status",
     "DIR...",
     "show the state of runs",
-    "Says whether a run is running (and in which process), finished, stopped,\n"
-    "killed, out of budget, waiting for answers from others, stuck (tasks\n"
-    "were set aside) or failed; then what it has solved, at what cost, and "
-    "why\n"
-    "the other tasks are unsolved: counts by verdict, and the most common\n"
-    "errors. May be used while the run works.",
+    "Says whether a run is running (and in which process), finished,\n"
+    "stopped, killed, out of budget, waiting for answers from others, stuck\n"
+    "(tasks were set aside) or failed; then what it has solved, at what\n"
+    "cost, and why the other tasks are unsolved: counts by verdict, and the\n"
+    "most common errors. You can use it during a run.",
     status_table,
     status_run,
     sizeof(struct status_values),

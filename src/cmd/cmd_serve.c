@@ -13,7 +13,7 @@ struct serve_values {
 #define VALUES struct serve_values
 static const struct opt serve_table[] = {
     {"listen", 0, OPT_TEXT, "HOST:PORT",
-     "where to listen; port 0 is any that is free (default: " WEB_LISTEN
+     "where to listen; port 0 is any free one (default: " WEB_LISTEN
      ", or another port if that one is in use)",
      AT(listen)},
     {"host", 0, OPT_LIST, "NAME",
@@ -76,11 +76,10 @@ const struct cmd cmd_serve = {
     "serve",
     "DIR...",
     "show runs in a browser, also while they work",
-    "Prints the address of the page and answers until it is stopped (Ctrl-C).\n"
-    "The page needs no network: all of it comes from this program. It only\n"
-    "reads, and only this machine can reach it unless --listen says "
-    "otherwise.\n"
-    "Of a run on another machine, use a tunnel: ssh -L "
+    "Prints the address of the page and serves it until Ctrl-C. The page\n"
+    "needs no network: all of it comes from this program. The server only\n"
+    "reads, and only this machine can reach it unless --listen says\n"
+    "otherwise. For a run on another machine, use a tunnel: ssh -L\n"
     "8123:127.0.0.1:8123 HOST.",
     serve_table,
     serve_command,

@@ -681,14 +681,13 @@ const struct cmd cmd_show = {
     "show",
     "RUN TASK [ATTEMPT] [STAGE]",
     "show the attempts of a task",
-    "Without ATTEMPT: a table of all attempts of the task, then the whole of\n"
-    "the best one, or of the last one if none is correct. With ATTEMPT: the\n"
-    "reference, the examples shown, the sizes of the prompts, replies, plan,\n"
-    "code, verdict, feedback, trace, timing and cost of that attempt.\n"
-    "TASK is the id of a task, its last part (04_softmax), or the beginning "
-    "of\n"
-    "either. STAGE is plan, code or evolve, for --prompt and --reply. May be\n"
-    "used while the run works.\n"
+    "Without ATTEMPT: a table of all attempts of the task, then the best\n"
+    "one in full, or the last one if none is correct. With ATTEMPT: the\n"
+    "reference, the examples shown, the sizes of the prompts, replies,\n"
+    "plan, code, verdict, feedback, trace, timing and cost of that attempt.\n"
+    "TASK is the id of a task, its last part (04_softmax), or the beginning\n"
+    "of either. STAGE is plan, code or evolve, for --prompt and --reply.\n"
+    "You can use it during a run.\n"
     "What a model wrote cannot control the terminal: control characters are\n"
     "shown as <1B> or <U+202E>, and long lines are cut. With an option for "
     "one\n"

@@ -24,7 +24,7 @@ static const struct opt import_table[] = {
     {"limit", 0, OPT_INT, "N", "read only the first N rows (default: 0, all)",
      WITHIN(limit, 0, INT32_MAX)},
     {"scale", 0, OPT_FLAG, NULL,
-     "replace placeholder sizes (4) by sizes of real work, as far as the "
+     "replace placeholder sizes (4) with realistic ones, as far as the "
      "program works with them",
      AT(scale)},
     {"no-verify", 0, OPT_FLAG, NULL,
@@ -148,7 +148,7 @@ static const struct import_values import_defaults = {.v = VERIFYING_DEFAULTS};
 const struct cmd cmd_tasks_import = {
     "tasks import-kernelbook",
     "FILE|DIR",
-    "make tasks of the rows of KernelBook",
+    "turn the rows of KernelBook into tasks",
     "FILE is an array of rows or JSON Lines; DIR has programs named\n"
     "NUMBER_CLASS.py. Each row is converted to a KernelBench file and checked "
     "as\n"

@@ -258,12 +258,11 @@ const struct cmd cmd_tokens = {
     "tokens",
     "PATH...",
     "count the Qwen tokens of files, exactly",
-    "Counts what the tokenizers of Qwen2 and Qwen3 make of each file, and "
-    "sums\n"
-    "up by extension. A folder is read with all below it, without hidden "
-    "files\n"
-    "and files that are not text. The vocabulary is not part of this program.\n"
-    "Exit status: 0, or 1 if --table names documents that are not there.",
+    "Counts what the tokenizers of Qwen2 and Qwen3 make of each file, and\n"
+    "sums up by extension. Folders are read with all folders below, except\n"
+    "hidden files and files that are not text. The vocabulary is not part\n"
+    "of this program.\n"
+    "Exit status: 0, or 1 if --table names documents that are missing.",
     tokens_table,
     tokens_run,
     sizeof(struct tokens_values),

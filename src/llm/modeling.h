@@ -42,8 +42,8 @@ struct modeling_values {
                     "else openai)",                                            \
                     provider, 0, 0),                                           \
         MODELING_OPTION("base-url", OPT_TEXT, "URL",                           \
-                        "of the endpoint (default: the provider's)", base_url, \
-                        0, 0),                                                 \
+                        "the endpoint's URL (default: the provider's)",        \
+                        base_url, 0, 0),                                       \
         MODELING_OPTION("model", OPT_TEXT, "NAME", "the model", model, 0, 0),  \
         MODELING_OPTION("command", OPT_TEXT, "COMMAND",                        \
                         "exec: the command that sh runs for each request",     \

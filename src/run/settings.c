@@ -61,10 +61,10 @@ const struct opt run_table[] = {
            "start with the first N examples of the pack (default: 3)",
            pack_seeds, 0, 100),
     OPTION("archive", OPT_LIST, "DIR",
-           "start with the kernels of this archive, too; may be repeated. "
-           "postgres://USER@HOST/DATABASE is an archive that runs share: it "
-           "is read and added to while they work (needs 'make PG=1'; at most "
-           "one)",
+           "also start with the kernels of this archive; may be repeated. "
+           "postgres://USER@HOST/DATABASE is an archive that runs share: "
+           "they read it and add to it while they work (needs 'make PG=1'; "
+           "at most one)",
            archive, 0, 0),
     OPTION("prompts", OPT_TEXT, "DIR",
            "prompt templates (default: the program's own)", prompts, 0, 0),
@@ -103,15 +103,14 @@ const struct opt run_table[] = {
            "examples; needs --method monkeys or combined, or --piece-example",
            curriculum, 0, 0),
     OPTION("curriculum-from", OPT_LIST, "DIR",
-           "the same with pieces that 'monkeys decompose -o DIR' has made; may "
-           "be repeated, a folder for each level",
+           "the same with pieces that 'monkeys decompose -o DIR' has made; "
+           "may be repeated, one folder per level",
            curriculum_from, 0, 0),
-    OPTION(
-        "refine-after", OPT_INT, "N",
-        "monkeys: begin with the pieces of the coarsest level, and add those "
-        "of the next to a task whenever it stays unsolved for N iterations "
-        "(default: all pieces from the beginning)",
-        refine_after, 1, 100000),
+    OPTION("refine-after", OPT_INT, "N",
+           "monkeys: begin with the coarsest pieces, and add those of a task's "
+           "next level whenever it stays unsolved for N iterations (default: "
+           "all pieces from the beginning)",
+           refine_after, 1, 100000),
     OPTION("piece-example", OPT_FLAG, NULL,
            "with pieces: show a solved piece of the task as one of the "
            "examples",
@@ -140,7 +139,7 @@ const struct opt run_table[] = {
            "paper",
            no_card, 0, 0),
     OPTION("force", OPT_FLAG, NULL,
-           "port all tasks, also those that 'tasks check' would refuse", force,
+           "port all tasks, even those that 'tasks check' would refuse", force,
            0, 0),
     OPTION(
         "no-wait", OPT_FLAG, NULL,

@@ -67,9 +67,8 @@ void collection_release(struct collection *c);
 #define DEFINE_OPTION(type, field)                                           \
     {                                                                        \
         "define", 0, OPT_LIST, "NAME=VALUE",                                 \
-            "set a size of the tasks, such as T=2048: replaces the value "   \
-            "where their module assigns a number or a truth value to NAME; " \
-            "may be repeated",                                               \
+            "set a size of the tasks, such as T=2048: replaces the number "  \
+            "or boolean that their module assigns to NAME; may be repeated", \
             offsetof(type, field), 0, 0                                      \
     }
 

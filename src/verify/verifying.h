@@ -40,23 +40,23 @@ struct verifying_values {
                      VERIFYING_PRECISION_HELP, precision, 0, 0), \
         VERIFYING_PLACE_OPTIONS
 /* Workers that connect to this program (docs/SCALE.md). */
-#define VERIFYING_WORKER_OPTIONS                                              \
-    VERIFYING_OPTION("launcher", OPT_CHOICE, "local|slurm|none",              \
-                     "who starts the workers: this program, a Slurm "         \
-                     "cluster, or you (default: local); the others imply "    \
-                     "--verifier tcp=127.0.0.1:0",                            \
-                     launcher, 0, 0),                                         \
-        VERIFYING_OPTION("workers", OPT_INT, "N",                             \
-                         "how many workers to start; here each has a GPU of " \
-                         "its own, from --device on (default: 1)",            \
-                         workers, 1, 100000),                                 \
-        VERIFYING_OPTION("slurm-args", OPT_TEXT, "TEXT",                      \
-                         "more arguments for sbatch, such as "                \
-                         "'--gres=gpu:1 --partition=h200'",                   \
-                         slurm_args, 0, 0),                                   \
-        VERIFYING_OPTION("heartbeat", OPT_INT, "S",                           \
-                         "give up a worker that connected and is silent for " \
-                         "S seconds (default: 20)",                           \
+#define VERIFYING_WORKER_OPTIONS                                            \
+    VERIFYING_OPTION("launcher", OPT_CHOICE, "local|slurm|none",            \
+                     "who starts the workers: this program, a Slurm "       \
+                     "cluster, or you (default: local); the others imply "  \
+                     "--verifier tcp=127.0.0.1:0",                          \
+                     launcher, 0, 0),                                       \
+        VERIFYING_OPTION("workers", OPT_INT, "N",                           \
+                         "how many workers to start; on this host each "    \
+                         "gets its own GPU, from --device on (default: 1)", \
+                         workers, 1, 100000),                               \
+        VERIFYING_OPTION("slurm-args", OPT_TEXT, "TEXT",                    \
+                         "more arguments for sbatch, such as "              \
+                         "'--gres=gpu:1 --partition=h200'",                 \
+                         slurm_args, 0, 0),                                 \
+        VERIFYING_OPTION("heartbeat", OPT_INT, "S",                         \
+                         "disconnect a worker that has been silent for S "  \
+                         "seconds (default: 20)",                           \
                          heartbeat, 3, 3600)
 /* Those that say where and how, for a command with its own --precision. */
 #define VERIFYING_PLACE_OPTIONS                                                \
@@ -80,8 +80,8 @@ struct verifying_values {
             "which sandbox to use (default: auto, the strongest available)",   \
             box, 0, 0),                                                        \
         VERIFYING_OPTION("unsafe", OPT_FLAG, NULL,                             \
-                         "continue where no sandbox is available", unsafe, 0,  \
-                         0),                                                   \
+                         "run candidates even if no sandbox is available",     \
+                         unsafe, 0, 0),                                        \
         VERIFYING_OPTION("packs", OPT_LIST, "DIR", PACKS_HELP, packs, 0, 0),   \
         VERIFYING_OPTION("json", OPT_FLAG, NULL,                               \
                          "print a JSON object for each item", json, 0, 0)
