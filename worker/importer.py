@@ -49,7 +49,7 @@ class Parser:
         self.start()
 
     def start(self) -> None:
-        why = "--box none parses programs without a sandbox; give --unsafe, too, if you mean it"
+        why = "--box none parses programs without a sandbox; add --unsafe if you mean it"
         for level, user in self.boxes:
             self.sock, theirs = socket.socketpair()
             self.pid = os.fork()

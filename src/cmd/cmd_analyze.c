@@ -175,8 +175,9 @@ static int compare_check(struct analysis *a, bool force, struct err *e)
             log_warn("the runs differ:\n%s", buf_str(&quoted));
         else
             rc = err_set(e, ERR_INPUT,
-                         "the runs differ, so their figures do not compare; "
-                         "--force compares them all the same:\n%.800s",
+                         "the runs differ, so their figures cannot be "
+                         "compared; --force compares\n"
+                         "them anyway: %.800s",
                          buf_str(&quoted));
     }
     buf_release(&quoted);

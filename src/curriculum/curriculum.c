@@ -162,8 +162,8 @@ static int read_piece(struct curriculum *c, const char *path, struct piece *p,
     p->name = stem_name(c, path);
     if (!p->name)
         return err_set(e, ERR_INPUT,
-                       "%s: the name of a piece has letters, digits, _ and - "
-                       "alone, %d at most",
+                       "%s: the name of a piece must consist of at most %d "
+                       "letters, digits, _ and -",
                        path, NAME_BYTES);
     if (!json_is_object(v))
         return err_set(e, ERR_INPUT,
@@ -213,8 +213,8 @@ int curriculum_add_problem(struct curriculum *c, const char *path,
 
     if (!p.name)
         rc = err_set(e, ERR_INPUT,
-                     "%s: the name of a problem has letters, digits, _ and - "
-                     "alone, %d at most",
+                     "%s: the name of a problem must consist of at most %d "
+                     "letters, digits, _ and -",
                      path, NAME_BYTES);
     else
         rc = contract_check(outline, path, CONTRACT_FILE, e);

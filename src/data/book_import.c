@@ -408,7 +408,8 @@ static int is_known(const struct importer *im, const json_t *row, struct err *e)
         return 0;
     if (book_manifest_differs(im->m, line))
         return err_set(e, ERR_INPUT,
-                       "%s: row %zu of %s is another one; use another folder",
+                       "%s: row %zu of %s is not the one imported before; "
+                       "use another folder",
                        im->m->path, number, im->o->in);
     im->o->step(NULL, im->done, im->total, im->o->arg);
     return !im->o->verifying || !book_manifest_is_open(im->m, number);

@@ -191,8 +191,8 @@ int key_read(const char *path, char out[KEY_TEXT], struct err *e)
         return err_sys(e, "%s", path);
     if (fstat(fd, &st) < 0 || st.st_mode & 077 || st.st_uid != geteuid())
         err_set(e, ERR_INPUT,
-                "%s: others can read this secret, or it is not yours; "
-                "'chmod 600' helps if nobody has read it yet",
+                "%s: other users can read this secret, or you do not own it; "
+                "run 'chmod 600' if nobody has read it yet",
                 path);
     else
         n = read(fd, out, KEY_TEXT - 1);

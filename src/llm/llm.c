@@ -177,12 +177,14 @@ static int client_check(const struct llm_request *r, struct err *e)
     if (!r->count)
         return err_set(e, ERR_INPUT, "a request without a message");
     if (r->max_tokens < 0)
-        return err_set(e, ERR_INPUT, "an answer of less than no tokens");
+        return err_set(e, ERR_INPUT,
+                       "an answer of a negative number of "
+                       "tokens");
     for (size_t i = 0; i < r->count; i++) {
         const struct llm_message *m = &r->message[i];
 
         if (!m->role || m->shared > m->text.n)
-            return err_set(e, ERR_INPUT, "message %zu makes no sense", i + 1);
+            return err_set(e, ERR_INPUT, "message %zu is invalid", i + 1);
     }
     return 0;
 }

@@ -255,7 +255,7 @@ static int start_guide(const struct prompts *p, const struct pack *pack,
     int64_t tokens = rc == 0 ? llm_estimate_tokens(*out) : 0;
 
     if (tokens > pack->prompt.max_guide_tokens)
-        log_warn("%s: about %lld tokens; the pack means to have at most %lld "
+        log_warn("%s: about %lld tokens; the pack intends at most %lld "
                  "(/prompt/max_guide_tokens)",
                  path, (long long)tokens,
                  (long long)pack->prompt.max_guide_tokens);

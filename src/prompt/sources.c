@@ -121,7 +121,7 @@ static int sources_add_file(struct sources *s, const char *path,
     buf_init(&b, FILE_BYTES);
     rc = fs_read(path, &b, e);
     if (rc < 0 && e->kind == ERR_LIMIT) {
-        log_warn("%s: passed over: longer than %zu bytes", path, FILE_BYTES);
+        log_warn("%s: skipped: longer than %zu bytes", path, FILE_BYTES);
         rc = 0;
     } else if (rc == 0 && b.len && !memchr(b.data, 0, b.len) &&
                str_utf8_check(b.data, b.len) == b.len) {

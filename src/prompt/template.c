@@ -86,7 +86,9 @@ static int parser_name(const struct parser *p, struct str word, int line,
         }
     buf_init(&known, BUF_UNLIMITED);
     parser_names(p, &known);
-    err_set(e, ERR_INPUT, "%s:%d: '%.*s' is no name here; there are: %s",
+    err_set(e, ERR_INPUT,
+            "%s:%d: '%.*s' is not a name for this template; "
+            "its names are: %s",
             p->file, line, word.n > 40 ? 40 : (int)word.n, word.p,
             buf_str(&known));
     buf_release(&known);
@@ -114,9 +116,8 @@ static int parser_open(struct parser *p, unsigned name, int line, struct err *e)
 {
     if (p->depth == MAX_DEPTH)
         return err_set(e, ERR_INPUT,
-                       "%s:%d: more than %d sections inside "
-                       "each other",
-                       p->file, line, MAX_DEPTH);
+                       "%s:%d: sections are nested deeper than %d", p->file,
+                       line, MAX_DEPTH);
     p->open[p->depth] = p->t->len;
     p->open_line[p->depth++] = line;
     parser_part(p, PART_OPEN)->name = name;
@@ -191,8 +192,8 @@ static int parser_all(struct parser *p, struct err *e)
     for (size_t i = 0; i < p->names.len; i++)
         if (unused >> i & 1)
             return err_set(e, ERR_INPUT,
-                           "%s:%d: {{%s}} is used nowhere, and what it stands "
-                           "for would not be sent",
+                           "%s:%d: {{%s}} is not used, so its text would not "
+                           "be sent",
                            p->file, parser_line(p, p->rest.p + p->rest.n),
                            p->names.name[i]);
     return 0;

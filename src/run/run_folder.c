@@ -210,8 +210,8 @@ static int choose_secret(struct run *r, struct err *e)
     if (rc == 0)
         return hash_secret_hex(r->secret, e);
     if (rc > 0)
-        log_info("test inputs are those of the recorded run: its verdicts are "
-                 "repeated, and are no new evidence");
+        log_info("test inputs are those of the recorded run: its verdicts "
+                 "are repetitions, not new evidence");
     return rc < 0 ? -1 : 0;
 }
 

@@ -25,8 +25,9 @@ int run_pieces_check(const struct run_settings *s, struct err *e)
 
     if (s->curriculum && s->curriculum_from.len)
         return err_set(e, ERR_USAGE,
-                       "give --curriculum LEVEL, which divides the tasks, or "
-                       "--curriculum-from DIR, which is ready, not both");
+                       "give --curriculum LEVEL, which divides the tasks "
+                       "now, or --curriculum-from DIR, which has them "
+                       "divided, not both");
     if (s->piece_example && !any)
         return err_set(e, ERR_USAGE,
                        "--piece-example needs --curriculum LEVEL or "
@@ -41,9 +42,9 @@ int run_pieces_check(const struct run_settings *s, struct err *e)
                        "0");
     if (any && !m->shows_run && !s->piece_example)
         return err_set(e, ERR_USAGE,
-                       "%s shows the pack's seeds alone, so solved pieces help "
-                       "nobody: add --piece-example, or use --method monkeys "
-                       "or combined",
+                       "%s shows only the pack's seeds, so solved pieces "
+                       "would be of no use: add --piece-example, or use "
+                       "--method monkeys or combined",
                        m->name);
     if (s->refine_after && (!m->may_be_eager || strcmp(s->order, "eager") == 0))
         return err_set(e, ERR_USAGE,

@@ -82,8 +82,8 @@ static struct task_state *resume_task(struct resume *r, int64_t ord,
     if (ord >= 0 && (size_t)ord < r->s->task_len)
         return &r->s->task[ord];
     err_set(e, ERR_INPUT,
-            "the run began with other tasks: a row belongs to task %lld, "
-            "but there are only %zu; put back the tasks that it began with",
+            "the run began with other tasks: a row belongs to task %lld, but "
+            "there are only %zu; restore the tasks that it began with",
             (long long)ord + 1, r->s->task_len);
     return NULL;
 }

@@ -37,7 +37,7 @@ int pg_check_address(const char *address, struct err *e)
     if (at &&
         (strchr(at + 1, '@') || strcspn(rest, "/?") < (size_t)(at - rest)))
         return err_set(e, ERR_USAGE,
-                       "the address is not clear: within the user, the "
+                       "the address is ambiguous: within the user, the "
                        "password and the names behind the host write @ as "
                        "%%40, / as %%2F and ? as %%3F");
     return 0;

@@ -404,8 +404,8 @@ static int conflict(const struct row_writer *w, const struct table *t,
             buf_printf(&key, " %s %lld", c->name, (long long)field_int(c, row));
     }
     err_set(e, ERR_SYSTEM,
-            "%s: BUG: %s with%s is stored already and says something else",
-            w->path, t->name, buf_str(&key));
+            "%s: BUG: %s with%s is already stored with other contents", w->path,
+            t->name, buf_str(&key));
     buf_release(&key);
     return -1;
 }

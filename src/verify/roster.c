@@ -155,7 +155,7 @@ static void roster_write_file(struct roster *r)
     text = jsn_canonical(all);
     if (fs_replace_later(r->path, text, strlen(text), &e) < 0 && !r->warned) {
         r->warned = true;
-        log_warn("%s; pages may not show the workers as they are", e.text);
+        log_warn("%s; pages may show an outdated list of workers", e.text);
     }
     free(text);
     json_decref(all);

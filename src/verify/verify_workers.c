@@ -112,8 +112,8 @@ static void worker_answers(struct workers *w, struct worker *worker,
         asked_settle(a, answer, answer ? NULL : e.text);
     } else if (line) {
         line->refused++;
-        log_warn("worker %s: an answer under %s, which is not its lease, was "
-                 "not accepted",
+        log_warn("worker %s: rejected an answer for %s, a lease that it does "
+                 "not hold",
                  line->name, f->id);
     }
     json_decref(answer);

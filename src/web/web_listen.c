@@ -163,7 +163,7 @@ void web_listen_warn(const struct web_listen *l)
 {
     if (l->public)
         log_warn("%s: everybody who can reach this address can read the run, "
-                 "its prompts and its replies; nothing asks for a password",
+                 "its prompts and its replies; there is no password",
                  l->url);
 }
 

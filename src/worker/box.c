@@ -497,8 +497,8 @@ static int fail_closed(const struct why *w, const char *path)
     errno = EACCES;
     return box_fail(
         w,
-        "box: candidates have a user of their own, who needs %s but "
-        "cannot read %s; 'chmod a+rx %s' lets everybody read it",
+        "box: candidates run as another user, who needs %s but cannot read "
+        "%s; 'chmod a+rx %s' lets all users read it",
         path, part, part);
 }
 

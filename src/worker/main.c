@@ -127,8 +127,8 @@ static const char *choose_box(const struct values *v, struct err *e)
         can = v->box;
     if (strcmp(v->box, "none") == 0 && !v->unsafe) {
         err_set(e, ERR_USAGE,
-                "--box none runs candidates without a sandbox; give "
-                "--unsafe, too, if you mean it");
+                "--box none runs candidates without a sandbox; add --unsafe "
+                "if you mean it");
         return NULL;
     }
     if (strcmp(can, "none") == 0 && !v->unsafe) {

@@ -56,7 +56,7 @@ like "$out" '{"row":4,*{"row":5,*' "--json prints the rows that are new"
 ok "… and ends with the same files"
 sed 's/self.w/self.w + 1/' "$work/rows.jsonl" >"$work/other.jsonl"
 run tasks import-kernelbook other.jsonl -o kb --no-verify
-like "$status $err" "2 *kb/manifest.jsonl: row 1 of other.jsonl is another one*" \
+like "$status $err" "2 *kb/manifest.jsonl: row 1 of other.jsonl is not the one imported before*" \
     "a folder belongs to one input"
 run tasks import-kernelbook rows.jsonl -o kb
 like "$status $err" "2 *kb/import.json: this folder was begun with other options*" \

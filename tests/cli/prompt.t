@@ -68,7 +68,7 @@ refuse "*is not an option*" "a word too many" $show extra
 
 cp -R "$root/prompts" "$work/mine"
 echo 'Short: {{task}}' >"$work/mine/decompose.md"
-refuse "*mine/decompose.md:1: {{fence}} is used nowhere*" "a template that drops what it should send" $show --prompts mine --stage decompose
+refuse "*mine/decompose.md:1: {{fence}} is not used*" "a template that drops what it should send" $show --prompts mine --stage decompose
 echo '{{#name}}{{fence}}{{trace}}{{proposal}}{{level}}{{number}}{{refusals}}{{reply}} Short: {{task}}' >"$work/mine/decompose.md"
 refuse "*mine/decompose.md:1: section {{#name}} is not closed*" "an open section" $show --prompts mine --stage decompose
 echo '{{name}}{{fence}}{{trace}}{{proposal}}{{level}}{{number}}{{refusals}}{{reply}} Short: {{task}}' >"$work/mine/decompose.md"

@@ -39,7 +39,7 @@ run run "$@" $refine --cassette repeat.jsonl --replay-strict --out again
 is $status 0 "… and repeated exactly in another folder"
 is "$($answers prompts "$work/again")" "$($answers prompts "$work/refined")" "… with the same prompts"
 is "$($answers fact "$work/again" secret)" "$($answers fact "$work/refined" secret)" "… from the same test inputs"
-like "$err" "*test inputs are those of the recorded run*no new evidence*" "… and says that this is no new evidence"
+like "$err" "*test inputs are those of the recorded run*not new evidence*" "… and says that this is no new evidence"
 sed '1s/,"secret":"[0-9a-f]*"//' "$work/repeat.jsonl" >"$work/secretless.jsonl"
 elsewhere other "$@" $refine --cassette secretless.jsonl --replay-strict # errors differ, as on other inputs
 like "$status $err" "4 *was recorded with another prompt*" "from other inputs the prompts would differ"

@@ -29,7 +29,7 @@ is "$err" 'monkeys run: --archive: postgres://u@127.0.0.1:1/d: connection to ser
 [ ! -e "$work/no" ]
 ok "… and nothing is left"
 run run --dsl c-cpu --device cpu $quick --cassette quick.jsonl --out no --archive postgres://u:gehe/im@h/d
-like "$status $err" "2 monkeys run: --archive: the address is not clear: *%2F*" "an unclear address is refused"
+like "$status $err" "2 monkeys run: --archive: the address is ambiguous: *%2F*" "an unclear address is refused"
 is "$(printf %s "$err" | grep -c gehe)" 0 "… without a word of it"
 
 pg=$(mktemp -d)

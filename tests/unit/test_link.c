@@ -260,7 +260,7 @@ static void test_key(void)
            key_read(path, two, &e) == 0 && strcmp(one, two) == 0,
        "it stays the same");
     chmod(path, 0640);
-    ok(key_read(path, two, &e) < 0 && strstr(e.text, "others can read"),
+    ok(key_read(path, two, &e) < 0 && strstr(e.text, "other users can read"),
        "one that others can read is refused");
     chmod(path, 0600);
     ok(truncate(path, 10) == 0 && key_read(path, two, &e) < 0,

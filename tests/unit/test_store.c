@@ -447,7 +447,7 @@ static void test_conflict(void)
 {
     char *dir = db_dir(), *path = fs_join(dir, "run.db");
     char *want = xasprintf("%s: BUG: shown with task 1 attempt 1 rank 1 is "
-                           "stored already and says something else",
+                           "already stored with other contents",
                            path);
     struct err e = ERR_INIT;
     struct waiter w = {.loop = loop_new(&e)};

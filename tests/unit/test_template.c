@@ -86,15 +86,16 @@ SUITE(template)
 {
     test_filling();
     test_before();
-    refused("one\n{{delta}}", 1, "t.md:2: 'delta' is no name here");
-    refused("{{beta}}", 1, "there are: alpha");
-    refused("one\ntwo", 1, "t.md:2: {{alpha}} is used nowhere");
+    refused("one\n{{delta}}", 1,
+            "t.md:2: 'delta' is not a name for this template");
+    refused("{{beta}}", 1, "its names are: alpha");
+    refused("one\ntwo", 1, "t.md:2: {{alpha}} is not used");
     refused("\n\n{{#alpha}} x", 1, "t.md:3: section {{#alpha}} is not closed");
     refused("{{#alpha}}{{#beta}}{{/alpha}}{{/beta}}", 3, "t.md:1: {{/alpha}}");
     refused("{{/alpha}}", 1, "closes no section");
     refused("{{alpha", 1, "t.md:1: {{ without its }}");
     refused("{{alpha\n}}", 1, "without its }}");
     refused("{{alpha}", 1, "without its }}");
-    refused("{{}}", 1, "is no name here");
+    refused("{{}}", 1, "is not a name for this template");
     test_missing_file();
 }
