@@ -20,9 +20,8 @@ static bool is_help(const char *word)
 /* Its text may hold names of files and words of others. */
 static void report(const struct cmd *c, const struct err *e)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     term_quote(str_of(e->text), SIZE_MAX, &b);
     fprintf(stderr, "monkeys%s%s: %s\n", c ? " " : "", c ? c->name : "",
             buf_str(&b));

@@ -10,13 +10,18 @@
 #include <stddef.h>
 
 #define BUF_UNLIMITED ((size_t)1 << 40)
+#define BUF_INIT               \
+    {                          \
+        .limit = BUF_UNLIMITED \
+    }
 
 struct buf {
     char *data;
     size_t len, cap, limit;
 };
 
-void buf_init(struct buf *b, size_t limit); /* cannot fail, allocates nothing */
+/* A local one: `= BUF_INIT`, or `= {.limit = N}`. Neither can fail or allocates. */
+void buf_init(struct buf *b, size_t limit);
 void buf_release(struct buf *b);
 void buf_reset(struct buf *b); /* empties, keeps the memory */
 int buf_add(struct buf *b, const void *p, size_t n, struct err *e);

@@ -54,10 +54,9 @@ static int ini_parse(const char *name, struct str text, ini_fn *fn, void *arg,
 
 int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e)
 {
-    struct buf b;
+    struct buf b = {.limit = MAX_FILE};
     int rc;
 
-    buf_init(&b, MAX_FILE);
     rc = fs_read(path, &b, e);
     if (rc == 0)
         rc = ini_parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);

@@ -141,11 +141,10 @@ json_t *jsn_parse_part(const char *name, size_t line, const char *text,
 {
     struct err first = ERR_INIT;
     json_t *v = jsn_parse_flags(name, line, (struct str){text, n}, 0, &first);
-    struct buf mended;
+    struct buf mended = BUF_INIT;
 
     if (v)
         return v;
-    buf_init(&mended, BUF_UNLIMITED);
     mend(text, n, &mended);
     v = jsn_parse_flags(name, line, (struct str){buf_str(&mended), mended.len},
                         0, e);
@@ -161,10 +160,9 @@ json_t *jsn_parse_foreign(const char *name, const char *text, size_t n,
 
 json_t *jsn_read(const char *path, struct err *e)
 {
-    struct buf b;
+    struct buf b = {.limit = MAX_BYTES};
     json_t *v = NULL;
 
-    buf_init(&b, MAX_BYTES);
     if (fs_read(path, &b, e) == 0)
         v = jsn_parse(path, buf_str(&b), b.len, e);
     buf_release(&b);
@@ -294,21 +292,19 @@ static void jsn_put_value(struct buf *b, const json_t *v)
 
 char *jsn_canonical(const json_t *v)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     jsn_put_value(&b, v);
     return buf_take(&b, NULL);
 }
 
 json_t *jsn_text(const char *p, size_t n)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     json_t *v;
 
     if (str_utf8_check(p, n) == n)
         return json_stringn_nocheck(p, n);
-    buf_init(&b, BUF_UNLIMITED);
     mend_plain(p, n, &b);
     v = json_stringn(buf_str(&b), b.len);
     buf_release(&b);

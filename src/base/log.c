@@ -49,12 +49,11 @@ static void __attribute__((format(printf, 2, 0)))
 put(enum log_level level, const char *fmt, va_list ap)
 {
     char line[2048];
-    struct buf shown;
+    struct buf shown = BUF_INIT;
 
     if (level > state.level)
         return;
     vsnprintf(line, sizeof(line), fmt, ap);
-    buf_init(&shown, BUF_UNLIMITED);
     quote(line, &shown);
     if (state.write)
         state.write(buf_str(&shown), state.arg);

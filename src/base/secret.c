@@ -45,11 +45,10 @@ static char *secret_cut_out(char *text, const char *key)
 {
     size_t n = strlen(key);
     const char *from = text, *at;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
     if (n < SHORTEST || !strstr(text, key))
         return text;
-    buf_init(&out, BUF_UNLIMITED);
     while ((at = strstr(from, key))) {
         buf_put(&out, from, (size_t)(at - from));
         buf_puts(&out, "[key]");

@@ -36,11 +36,10 @@ static int cmd_words_of(const struct cmd *c, int argc, char **argv)
 /* All commands that start with the word, as "list, check or new". */
 static int cmd_second_word_missing(const char *first, struct err *e)
 {
-    struct buf names;
+    struct buf names = {.limit = 1024};
     size_t n = strlen(first);
     int found = 0;
 
-    buf_init(&names, 1024);
     for (size_t i = 0; cmd_list[i]; i++) {
         if (strncmp(cmd_list[i]->name, first, n) != 0 ||
             cmd_list[i]->name[n] != ' ')
@@ -138,9 +137,8 @@ static int cmd_read(struct cmd_call *call, const char *config, struct err *e)
 
 static void cmd_print_help(const struct cmd *c)
 {
-    struct buf help;
+    struct buf help = BUF_INIT;
 
-    buf_init(&help, BUF_UNLIMITED);
     cmd_help_one(c, &help);
     fputs(buf_str(&help), stdout);
     buf_release(&help);
@@ -266,9 +264,8 @@ int cmd_tasks(struct cmd_call *call, const char *fallback, bool strict,
 
 void cmd_print(struct buf *text, size_t longest)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     term_quote((struct str){buf_str(text), text->len}, longest, &b);
     fwrite(buf_str(&b), 1, b.len, stdout);
     buf_release(&b);

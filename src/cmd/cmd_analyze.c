@@ -76,9 +76,8 @@ analyze_find(const struct analysis_kind *kinds, const char *name, struct err *e)
 {
     const char *known[32], *near;
     size_t n = 0;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (const struct analysis_kind *k = kinds; k->name; k++) {
         if (strcmp(k->name, name) == 0) {
             buf_release(&b);
@@ -99,9 +98,8 @@ analyze_find(const struct analysis_kind *kinds, const char *name, struct err *e)
 static void analyze_print(const struct table *t, enum table_format f,
                           size_t *printed)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     table_print(t, f, &b);
     if (b.len && (*printed)++ && (f == TABLE_TEXT || f == TABLE_MD))
         putchar('\n');
@@ -131,11 +129,10 @@ static int analyze_tables(struct cmd_call *call, struct analysis *a,
                           enum table_format f, struct err *e)
 {
     const struct analyze_values *v = call->values;
-    struct buf lacking;
+    struct buf lacking = BUF_INIT;
     size_t printed = 0;
     int rc = 0;
 
-    buf_init(&lacking, BUF_UNLIMITED);
     for (const struct analysis_kind *k = kinds; rc == 0 && k->name; k++) {
         struct table t;
 
@@ -162,11 +159,9 @@ static int analyze_tables(struct cmd_call *call, struct analysis *a,
 /* Runs whose figures do not compare are refused. */
 static int compare_check(struct analysis *a, bool force, struct err *e)
 {
-    struct buf b, quoted;
+    struct buf b = BUF_INIT, quoted = BUF_INIT;
     int rc;
 
-    buf_init(&b, BUF_UNLIMITED);
-    buf_init(&quoted, BUF_UNLIMITED);
     rc = compare_differences(a, &b, e);
     if (rc == 1) {
         rc = 0;

@@ -275,7 +275,7 @@ static int reverify_refuse_seeds(const char *dir, struct err *e)
 
 static int reverify_all(struct reverify *f, struct err *e)
 {
-    struct buf under;
+    struct buf under = BUF_INIT;
     int rc;
 
     if (reverify_refuse_seeds(f->dir, e) < 0)
@@ -288,7 +288,6 @@ static int reverify_all(struct reverify *f, struct err *e)
             printf("%s has no verified kernels\n", f->dir);
         return 0;
     }
-    buf_init(&under, BUF_UNLIMITED);
     f->pack = reverify_load_pack(f, e);
     rc = f->pack ? verifying_choose_for(&f->v->v, f->pack, e) : -1;
     if (rc == 0)

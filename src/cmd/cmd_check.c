@@ -82,9 +82,8 @@ static int check_files(const struct cmd_call *call, const struct ruleset *set,
         const char *file = call->r.rest[i];
         struct check_result r;
         struct err one = ERR_INIT;
-        struct buf text;
+        struct buf text = {.limit = MAX_FILE};
 
-        buf_init(&text, MAX_FILE);
         if (fs_read(file, &text, &one) < 0) {
             if (rc < 0)
                 fprintf(stderr, "monkeys check: %s\n", one.text);

@@ -200,9 +200,8 @@ static bool decompose_fell_back(const struct problem *p)
 static void decompose_add_row(struct table *t, const struct problem *p,
                               bool llm)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     table_text(t, p->id);
     table_int(t, (int64_t)decompose_pieces(p));
     decompose_put_kinds(p, &b);
@@ -256,7 +255,7 @@ static void decompose_print(const struct decomposing *w,
 {
     size_t pieces = 0, claimed = 0, proved = 0;
     struct table t;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     table_init(&t, "pieces", "what the tasks were divided into");
     table_columns(&t, "problem|pieces|kinds|composition");
@@ -273,7 +272,6 @@ static void decompose_print(const struct decomposing *w,
     }
     for (size_t i = 0; i < c->nproblems; i++)
         decompose_add_notes(&t, &c->problem[i]);
-    buf_init(&b, BUF_UNLIMITED);
     table_print(&t, TABLE_TEXT, &b);
     fputs(buf_str(&b), stdout);
     printf("\n%zu problem%s, %s: %zu pieces, %zu of them different; "

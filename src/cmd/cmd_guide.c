@@ -99,10 +99,9 @@ static void guide_step(const struct ask_progress *p, void *arg)
 static int guide_write(struct guiding *w, struct err *e)
 {
     struct str text = guide_text(w->guide);
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, text.p, text.n);
     buf_putc(&b, '\n');
     rc = fs_replace(w->file, buf_str(&b), b.len, e);

@@ -58,10 +58,9 @@ static int help_put(const struct cmd_call *call, struct buf *out, struct err *e)
 
 static int help_run(struct cmd_call *call, struct err *e)
 {
-    struct buf out;
+    struct buf out = BUF_INIT;
     int rc;
 
-    buf_init(&out, BUF_UNLIMITED);
     rc = help_put(call, &out, e);
     fputs(buf_str(&out), stdout);
     buf_release(&out);

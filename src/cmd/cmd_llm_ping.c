@@ -45,10 +45,9 @@ static void ping_print(const struct ping *p, const struct llm_reply *r)
     const struct llm_usage *u = &r->usage;
     struct str text = str_trim(r->text);
     char *copy = xstrndup(text.p, text.n);
-    struct buf line;
+    struct buf line = BUF_INIT;
 
     /* A model's text may hold anything. */
-    buf_init(&line, BUF_UNLIMITED);
     buf_printf(&line, "%s%s%.*s answered in %.3f s (%d request%s): ",
                p->m->opts.provider, r->model.n ? " " : "", (int)r->model.n,
                r->model.p, (double)r->wall_ns / (double)TICK_S, r->requests,

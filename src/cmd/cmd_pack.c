@@ -460,14 +460,12 @@ static int pack_copy_file(const char *from, const char *to, const char *id,
                           struct err *e)
 {
     static const char mark[] = "@ID@";
-    struct buf text, out;
+    struct buf text = {.limit = (size_t)1 << 20}, out = BUF_INIT;
     const char *at, *next;
     char *name = xstrdup(to);
     int rc;
 
     name[strlen(name) - strlen(".in")] = '\0';
-    buf_init(&text, (size_t)1 << 20);
-    buf_init(&out, BUF_UNLIMITED);
     rc = fs_read(from, &text, e);
     for (at = buf_str(&text); rc == 0 && (next = strstr(at, mark));
          at = next + strlen(mark)) {

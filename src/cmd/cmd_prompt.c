@@ -86,10 +86,9 @@ struct showing {
 static int prompt_read(const char *path, struct arena *a, struct str *out,
                        struct err *e)
 {
-    struct buf text;
+    struct buf text = {.limit = MAX_FILE};
     int rc;
 
-    buf_init(&text, MAX_FILE);
     rc = fs_read(path, &text, e);
     if (rc == 0)
         *out =

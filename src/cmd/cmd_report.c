@@ -53,10 +53,9 @@ static int report_runs(const struct report_values *v, const char *const *dirs,
     struct run_view *views = xcalloc(n, sizeof(*views));
     struct run_view **runs = xcalloc(n, sizeof(struct run_view *));
     size_t opened = 0;
-    struct buf text;
+    struct buf text = BUF_INIT;
     int rc = -1;
 
-    buf_init(&text, BUF_UNLIMITED);
     while (opened < n && run_view_open(dirs[opened], &views[opened], e) == 0) {
         runs[opened] = &views[opened];
         opened++;
@@ -78,12 +77,11 @@ static int report_author(const struct report_values *v, const char *const *dirs,
                          size_t n, struct err *e)
 {
     struct analysis a;
-    struct buf text;
+    struct buf text = BUF_INIT;
     int rc;
 
     if (analysis_open(&a, dirs, n, e) < 0)
         return -1;
-    buf_init(&text, BUF_UNLIMITED);
     rc = author_report(&a, &text, e);
     if (rc == 0)
         rc = report_write(v, dirs[0], &text, e);

@@ -116,10 +116,9 @@ static void status_print_table(const char *columns, json_t *rows)
 static json_t *status_why(const struct summary_task *x)
 {
     const char *why = x->skipped ? x->skipped : x->aside ? x->aside : x->error;
-    struct buf b;
+    struct buf b = BUF_INIT;
     json_t *text;
 
-    buf_init(&b, BUF_UNLIMITED);
     if (x->implausible)
         buf_printf(&b, "implausible: %s", x->implausible);
     if (x->rule && !x->skipped && !x->aside)
@@ -151,7 +150,7 @@ static json_t *status_rows(const struct summary_task *task, size_t n)
 
 static void status_print_tasks(const struct summary *m)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     status_print_table("task" COLUMNS, status_rows(m->task, m->tasks));
     if (m->pieces) {
@@ -159,7 +158,6 @@ static void status_print_tasks(const struct summary *m)
         status_print_table("piece=task" COLUMNS,
                            status_rows(m->piece, m->pieces));
     }
-    buf_init(&b, BUF_UNLIMITED);
     evidence_explain(&b);
     fputs(buf_str(&b), stdout);
     buf_release(&b);
@@ -219,9 +217,8 @@ static void status_put_implausible(const struct summary *m, struct buf *out)
 static void status_print_examples(const struct summary *m)
 {
     json_t *rows = json_array();
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (int64_t i = 0; i < m->entries; i++) {
         const struct summary_entry *x = &m->entry[i];
         json_t *row = summary_entry_json(x);
@@ -673,9 +670,8 @@ static const struct opt status_table[] = {
 /* Names of tasks and kernels come from files: they cannot control the terminal. */
 static void status_print(const struct summary *m, const char *dir, bool tasks)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     if (tasks) {
         status_print_tasks(m);
         buf_putc(&b, '\n');

@@ -105,14 +105,13 @@ static int tokens_count_path(const struct tokens_values *v, const char *path,
     struct token_ids ids = {0};
     struct rows *rows;
     struct row row;
-    struct buf chat;
+    struct buf chat = BUF_INIT;
     int rc;
 
     how.suffix = how.jsonl ? ".jsonl" : NULL;
     rows = rows_open(path, &how, e);
     if (!rows)
         return -1;
-    buf_init(&chat, BUF_UNLIMITED);
     while ((rc = rows_next(rows, &row, e)) > 0) {
         struct str text;
         struct tally one;

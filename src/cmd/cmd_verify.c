@@ -113,11 +113,10 @@ static void verify_add_pair(struct verify *f, const char *list, struct str task,
 
 static int verify_read_list(struct verify *f, const char *path, struct err *e)
 {
-    struct buf text;
+    struct buf text = {.limit = (size_t)16 << 20};
     struct str rest, line, task;
     int number = 0, rc;
 
-    buf_init(&text, (size_t)16 << 20);
     rc = fs_read(path, &text, e);
     rest = (struct str){buf_str(&text), text.len};
     while (rc == 0 && str_part(&rest, '\n', &line)) {
@@ -196,9 +195,8 @@ static void verify_print_json(const struct item *it, bool trace)
 
 static void verify_print_trace(const struct item *it)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     verdict_put_trace(json_object_get(it->record, "trace"), &b);
     fputs(buf_str(&b), stdout);
     buf_release(&b);
@@ -291,10 +289,9 @@ static int verify_one(struct verifier *verifier, size_t item, void *arg,
     struct candidate c = {
         .pack = f->pack, .task = it->task, .attempt = item, .job = &f->job};
     struct verifier_answer d = {0};
-    struct buf text;
+    struct buf text = {.limit = MAX_CANDIDATE};
     int rc;
 
-    buf_init(&text, MAX_CANDIDATE);
     rc = fs_read(it->file, &text, e);
     c.code = (struct str){buf_str(&text), text.len};
     if (rc == 0)

@@ -274,11 +274,10 @@ int peer_flush(struct peer *p, struct err *e)
 
 int frame_write(int fd, const struct frame *f, struct err *e)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     char head[300];
     int rc;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, head, frame_header(f, head, sizeof(head)));
     buf_put(&b, f->payload, f->len);
     rc = fs_write_all(fd, buf_str(&b), b.len, e);
@@ -294,13 +293,12 @@ int frame_write(int fd, const struct frame *f, struct err *e)
 static int frame_file_read_all(const char *path, frame_file_fn *fn, void *arg,
                                size_t *whole, bool *torn, struct err *e)
 {
-    struct buf b;
+    struct buf b = {.limit = MAX_FILE};
     struct frame f;
     long n = 1;
     int rc;
 
     *whole = 0;
-    buf_init(&b, MAX_FILE);
     rc = fs_read(path, &b, e);
     while (rc == 0 && *whole < b.len) {
         n = frame_parse(b.data + *whole, b.len - *whole, &f, e);

@@ -166,10 +166,9 @@ static int cassette_go_on(struct cassette_writer *w, const char *secret,
 {
     struct cassette *old = NULL;
     char before[HASH_HEX];
-    struct buf text;
+    struct buf text = {.limit = CASSETTE_LIMIT};
     size_t whole = 0;
 
-    buf_init(&text, CASSETTE_LIMIT);
     if (cassette_text(w->path, &text, &whole, e) == 0)
         old = cassette_parse(w->path, buf_str(&text), text.len, e);
     buf_release(&text);
@@ -395,9 +394,8 @@ bad:
 struct cassette *cassette_open(const char *path, struct err *e)
 {
     struct cassette *c = NULL;
-    struct buf text;
+    struct buf text = {.limit = CASSETTE_LIMIT};
 
-    buf_init(&text, CASSETTE_LIMIT);
     if (cassette_text(path, &text, NULL, e) == 0)
         c = cassette_parse(path, buf_str(&text), text.len, e);
     buf_release(&text);
@@ -407,12 +405,11 @@ struct cassette *cassette_open(const char *path, struct err *e)
 int cassette_secret(const char *path, char secret[HASH_HEX], struct err *e)
 {
     struct str rest, line;
-    struct buf text;
+    struct buf text = {.limit = CASSETTE_LIMIT};
     json_t *v = NULL;
     const char *is;
     int rc = -1;
 
-    buf_init(&text, CASSETTE_LIMIT);
     if (cassette_text(path, &text, NULL, e) == 0) {
         rest = (struct str){buf_str(&text), text.len};
         v = str_cut(&rest, '\n', &line) ? jsn_parse(path, line.p, line.n, e)

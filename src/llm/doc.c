@@ -114,14 +114,13 @@ void doc_release(struct doc *a)
 /* A JSON string of any bytes; NULs become U+FFFD, too. */
 static json_t *doc_text(struct str s)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     json_t *v;
 
     if (!s.n)
         return json_string("");
     if (!memchr(s.p, '\0', s.n))
         return jsn_text(s.p, s.n);
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i])
             buf_putc(&b, s.p[i]);

@@ -136,10 +136,9 @@ static void exec_on_end(struct proc *p, struct proc_result *r, void *arg)
 {
     struct exec_send *s = arg;
     struct doc a = {0};
-    struct buf why;
+    struct buf why = BUF_INIT;
 
     (void)p;
-    buf_init(&why, BUF_UNLIMITED);
     a.result.outcome = exec_judge(r, &why);
     a.result.error = buf_str(&why);
     if (a.result.outcome == SEND_ANSWERED)

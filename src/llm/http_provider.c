@@ -340,9 +340,8 @@ static void endpoint_describe(const struct endpoint *p,
     struct err e = ERR_INIT;
     struct str said = {buf_str(&r->body), r->body.len};
     json_t *v = jsn_parse_foreign("answer", said.p, said.n, &e);
-    struct buf complaint;
+    struct buf complaint = BUF_INIT;
 
-    buf_init(&complaint, BUF_UNLIMITED);
     if (endpoint_complaint(v, &complaint))
         said = (struct str){buf_str(&complaint), complaint.len};
     else if (page_is(said))
@@ -523,11 +522,10 @@ int64_t answer_count(const json_t *object, const char *name)
 bool answer_is_complaint(const json_t *answer, struct err *e)
 {
     const json_t *error = json_object_get(answer, "error");
-    struct buf text;
+    struct buf text = BUF_INIT;
 
     if (!error || json_is_null(error))
         return false;
-    buf_init(&text, BUF_UNLIMITED);
     if (!endpoint_complaint(answer, &text))
         buf_puts(&text, "an error without a message");
     err_set(e, ERR_INPUT, "%s", buf_str(&text));
@@ -642,9 +640,8 @@ static void http_send_on_done(struct http_call *c, struct http_reply *r,
     struct http_send *s = arg;
     struct answer a;
     struct send_result out = {.usage = {.estimated = true}};
-    struct buf text;
+    struct buf text = BUF_INIT;
 
-    buf_init(&text, BUF_UNLIMITED);
     endpoint_judge(&http_of(s)->endpoint, c, r, &out, &text);
     http_send_settle(s, c, r, &out, &text);
     a = s->answer;

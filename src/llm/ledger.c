@@ -805,13 +805,12 @@ static enum word answer_from_store(struct call *c)
     enum word w = c->stored->storing ? call_stored(c) : WORD_DONE;
     struct ledger_answer *out = c->out;
     struct err *e;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (w != WORD_DONE)
         return w;
     c->stored->storing = false;
     e = arena_alloc(c->memory, sizeof(*e));
-    buf_init(&b, BUF_UNLIMITED);
     out->cut = c->stored->cut;
     if (store_read_blob(c->l->part.store, c->stored->reply, &b, e) < 0) {
         out->end = LEDGER_BROKEN;

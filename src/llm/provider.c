@@ -58,12 +58,11 @@ static const struct provider_type *const provider_types[] = {
 
 const struct provider_type *provider_find(const char *name, struct err *e)
 {
-    struct buf names;
+    struct buf names = BUF_INIT;
 
     for (size_t i = 0; i < TYPES; i++)
         if (strcmp(provider_types[i]->name, name) == 0)
             return provider_types[i];
-    buf_init(&names, BUF_UNLIMITED);
     for (size_t i = 0; i < TYPES; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", provider_types[i]->name);
     err_set(e, ERR_USAGE, "unknown provider '%s'; choose one of %s", name,

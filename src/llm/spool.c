@@ -88,10 +88,9 @@ static int spool_read_json(const char *path, struct doc *out, struct err *e)
 
 static int spool_read_text(const char *path, struct doc *out, struct err *e)
 {
-    struct buf text;
+    struct buf text = {.limit = ANSWER_LIMIT};
     int rc;
 
-    buf_init(&text, ANSWER_LIMIT);
     rc = fs_read(path, &text, e);
     if (rc == 0)
         doc_from_text(out, buf_str(&text), text.len);
@@ -541,11 +540,10 @@ int batch_import(const char *dir, const char *file, struct batch_imported *n,
                  struct err *e)
 {
     struct str rest, line;
-    struct buf text;
+    struct buf text = {.limit = FILE_LIMIT};
     int rc, number = 0;
 
     *n = (struct batch_imported){0};
-    buf_init(&text, FILE_LIMIT);
     rc = spool_make(dir, e);
     if (rc == 0)
         rc = fs_read(file, &text, e);

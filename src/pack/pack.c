@@ -118,9 +118,8 @@ static void pack_find_unknown(const struct pack_list *l, const char *id,
 {
     const char **names = xcalloc(l->len, sizeof(*names));
     const char *near;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < l->len; i++) {
         names[i] = l->item[i].id;
         buf_printf(&b, "%s%s", i ? ", " : "", names[i]);
@@ -273,11 +272,10 @@ static int pack_hash_by_name(const void *a, const void *b)
 static int pack_hash_add_file(struct hash *h, const struct entry *f,
                               struct err *e)
 {
-    struct buf b;
+    struct buf b = {.limit = FILE_MAX};
     char size[32];
     int rc;
 
-    buf_init(&b, FILE_MAX);
     rc = fs_read(f->path, &b, e);
     if (rc == 0) {
         hash_add(h, f->name, strlen(f->name) + 1);

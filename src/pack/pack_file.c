@@ -329,9 +329,8 @@ json_t *pack_file_read(enum pack_file kind, const char *path,
 {
     struct err e = ERR_INIT;
     json_t *v = NULL;
-    struct buf b;
+    struct buf b = {.limit = FILE_BYTES_MAX};
 
-    buf_init(&b, FILE_BYTES_MAX);
     if (fs_read(path, &b, &e) == 0)
         v = pack_file_parse(kind, path, buf_str(&b), b.len, out);
     else

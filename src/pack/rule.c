@@ -146,11 +146,10 @@ static void finish_hits(struct rule_hits *out, struct arena *a)
 void rule_apply(const struct rule *r, struct rx_ctx *c, struct str text,
                 struct arena *a, struct rule_hits *out)
 {
-    struct buf message;
+    struct buf message = BUF_INIT;
     size_t from = 0;
 
     out->len = out->more = 0;
-    buf_init(&message, BUF_UNLIMITED);
     while ((out->end = rx_find(c, r->rx, text, from)) == RX_MATCH) {
         buf_reset(&message);
         if (out->len < RULE_HITS_MAX && r->kind != RULE_REQUIRE)

@@ -78,9 +78,8 @@ static void schema_put_names(struct buf *b, const char *const *name,
 static void schema_report(const struct run *r, const struct step *at,
                           struct buf *b, const char *remedy)
 {
-    struct buf where;
+    struct buf where = BUF_INIT;
 
-    buf_init(&where, BUF_UNLIMITED);
     put_pointer(&where, at);
     if (remedy)
         buf_printf(b, "; %s", remedy);
@@ -95,7 +94,7 @@ __attribute__((format(printf, 4, 5))) static void fail(const struct run *r,
                                                        const char *remedy,
                                                        const char *fmt, ...)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     va_list ap;
     char *text = NULL;
 
@@ -103,7 +102,6 @@ __attribute__((format(printf, 4, 5))) static void fail(const struct run *r,
     if (vasprintf(&text, fmt, ap) < 0)
         BUG("schema: no memory");
     va_end(ap);
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, text);
     free(text);
     schema_report(r, at, &b, remedy);
@@ -162,12 +160,11 @@ static void add_nearest(struct buf *b, const char *word,
 static void check_choice(const struct run *r, const struct schema *s,
                          const char *text, const struct step *at)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < s->choice_count; i++)
         if (strcmp(s->choices[i], text) == 0)
             return;
-    buf_init(&b, BUF_UNLIMITED);
     schema_put_quoted(&b, text);
     buf_puts(&b, " is not one of ");
     schema_put_names(&b, s->choices, s->choice_count);
@@ -195,11 +192,10 @@ static bool whole_match(const char *pattern, const char *text)
 static void check_pattern(const struct run *r, const struct schema *s,
                           const char *text, const struct step *at)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (!s->pattern || !text[0] || whole_match(s->pattern, text))
         return;
-    buf_init(&b, BUF_UNLIMITED);
     schema_put_quoted(&b, text);
     buf_printf(&b, " does not match %s", s->pattern);
     schema_report(r, at, &b, s->remedy);
@@ -229,9 +225,8 @@ static void check_int(const struct run *r, const struct schema *s,
     int64_t n = json_integer_value(v);
 
     if (n < s->min || (s->max && n > s->max)) {
-        struct buf b;
+        struct buf b = BUF_INIT;
 
-        buf_init(&b, BUF_UNLIMITED);
         buf_printf(&b, "%" PRId64 " is not ", n);
         if (s->max)
             buf_printf(&b, "within %" PRId64 "..%" PRId64, s->min, s->max);
@@ -312,11 +307,10 @@ static void unknown_field(const struct run *r, const struct schema *s,
     const char *names[64];
     size_t count = 0;
     const char *near;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     for (const struct schema_field *f = s->fields; f->name && count < 64; f++)
         names[count++] = f->name;
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "unknown field");
     near = str_nearest(at->key, names, count);
     if (near) {

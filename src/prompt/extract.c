@@ -873,9 +873,8 @@ enum extract_outcome extract_diff(struct str reply, struct str parent,
 {
     enum extract_outcome outcome;
     struct edit d = {0};
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     d.reply = lines_split(reply_answer(reply_plain(reply, &a)), 0, &a);
     diff_read(&d, &a);
     if (d.open && !d.full)
@@ -971,11 +970,10 @@ static json_t *json_in_fence(struct str text)
 {
     struct err ignored = ERR_INIT;
     json_t *v = NULL;
-    struct arena a;
+    struct arena a = {0};
     struct fence *f;
     size_t count;
 
-    arena_init(&a);
     f = fence_lines(text, &count, &a);
     for (size_t i = count; !v && i-- > 1;)
         if (fence_closes(&f[i - 1], &f[i]))

@@ -381,12 +381,11 @@ static struct str layout_name(struct str code)
 static size_t layout_names(struct str guide, const struct sources *s,
                            struct buf *out)
 {
-    struct map seen;
+    struct map seen = {0};
     size_t found = 0;
     struct str piece;
     bool inside = false;
 
-    map_init(&seen);
     while (str_cut(&guide, '`', &piece)) {
         struct str name =
             inside ? layout_name(str_trim(piece)) : (struct str){0};
@@ -532,7 +531,7 @@ static struct str reader_history(struct reader *r, int64_t tokens)
     struct str *piece =
         arena_alloc(&r->memory, (r->turns * ACTIONS + 1) * sizeof(*piece));
     size_t n = 0;
-    struct buf b;
+    struct buf b = BUF_INIT;
     struct str out;
 
     for (size_t i = r->turns; i-- > 0;)
@@ -547,7 +546,6 @@ static struct str reader_history(struct reader *r, int64_t tokens)
                 break;
             piece[n++] = whole;
         }
-    buf_init(&b, BUF_UNLIMITED);
     while (n-- > 0)
         buf_printf(&b, "%.*s\n", (int)piece[n].n, piece[n].p);
     out = (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
@@ -559,14 +557,13 @@ static struct str reader_history(struct reader *r, int64_t tokens)
 static struct str reader_contents(struct reader *r, bool *whole)
 {
     const struct sources *s = r->g->part.sources;
-    struct buf b;
+    struct buf b = BUF_INIT;
     struct str out;
 
     *whole = r->above &&
              llm_estimate_tokens(sources_text(s, r->span)) <= r->window / 2;
     if (*whole)
         return sources_text(s, r->span);
-    buf_init(&b, BUF_UNLIMITED);
     sources_manifest(s, r->above ? &r->span : NULL, r->window / 4, &b);
     out = (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
     buf_release(&b);
@@ -649,7 +646,7 @@ static void reader_do(struct reader *r, const struct action *a)
 static void reader_take_guide(struct reader *r, const char *text)
 {
     struct guide *g = r->g;
-    struct buf note;
+    struct buf note = BUF_INIT;
 
     buf_reset(&g->text);
     buf_reset(&g->findings);
@@ -661,7 +658,6 @@ static void reader_take_guide(struct reader *r, const char *text)
         return;
     }
     g->repairs++;
-    buf_init(&note, BUF_UNLIMITED);
     buf_printf(&note,
                "Your guide has findings. Send the whole guide again, mended. A "
                "name that occurs in no document is most likely made up.\n%s\n"

@@ -213,12 +213,11 @@ struct prompt_start {
 /* The modules that a candidate is told to keep to: `a`, `b`, … */
 static struct str start_imports(const struct pack *pack, struct arena *a)
 {
-    struct buf list;
+    struct buf list = BUF_INIT;
     struct str out = {NULL, 0};
 
     if (!pack->imports)
         return out;
-    buf_init(&list, BUF_UNLIMITED);
     for (size_t i = 0; pack->imports[i]; i++)
         buf_printf(&list, "%s`%s`", i ? ", " : "", pack->imports[i]);
     out = (struct str){arena_strndup(a, buf_str(&list), list.len), list.len};
@@ -229,10 +228,9 @@ static struct str start_imports(const struct pack *pack, struct arena *a)
 static int start_read(const char *path, struct arena *a, struct str *out,
                       struct err *e)
 {
-    struct buf text;
+    struct buf text = {.limit = MAX_GUIDE};
     int rc;
 
-    buf_init(&text, MAX_GUIDE);
     rc = fs_read(path, &text, e);
     if (rc == 0) {
         *out = prompt_tidy((struct str){buf_str(&text), text.len});

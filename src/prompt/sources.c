@@ -115,10 +115,9 @@ static int sources_add_file(struct sources *s, const char *path,
                             const char *name, struct err *e)
 {
     struct source *x;
-    struct buf b;
+    struct buf b = {.limit = FILE_BYTES};
     int rc;
 
-    buf_init(&b, FILE_BYTES);
     rc = fs_read(path, &b, e);
     if (rc < 0 && e->kind == ERR_LIMIT) {
         log_warn("%s: skipped: longer than %zu bytes", path, FILE_BYTES);

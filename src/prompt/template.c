@@ -77,14 +77,13 @@ static void parser_names(const struct parser *p, struct buf *out)
 static int parser_name(const struct parser *p, struct str word, int line,
                        unsigned *name, struct err *e)
 {
-    struct buf known;
+    struct buf known = BUF_INIT;
 
     for (unsigned i = 0; i < p->names.len; i++)
         if (p->takes >> i & 1 && str_eq(word, p->names.name[i])) {
             *name = i;
             return 0;
         }
-    buf_init(&known, BUF_UNLIMITED);
     parser_names(p, &known);
     err_set(e, ERR_INPUT,
             "%s:%d: '%.*s' is not a name for this template; "
@@ -224,10 +223,9 @@ struct template *template_load(const char *path, struct template_names names,
                                uint64_t takes, struct err *e)
 {
     struct template *t = NULL;
-    struct buf text;
+    struct buf text = {.limit = MAX_BYTES};
     size_t bad;
 
-    buf_init(&text, MAX_BYTES);
     if (fs_read(path, &text, e) < 0) {
         e->kind = ERR_INPUT;
         goto out;

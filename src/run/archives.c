@@ -77,7 +77,7 @@ int archives_tell(struct run_view *v, const struct run_task *task,
                        .task = run_view_program(v, task, e)};
     const struct row_recheck *again = archives_retired(v, task, a);
     char date[DATE_SIZE];
-    struct arena texts;
+    struct arena texts = {0};
     int rc = -1;
 
     if (again) {
@@ -85,7 +85,6 @@ int archives_tell(struct run_view *v, const struct run_task *task,
         k.retired_on = date;
         k.retired_why = again->why ? again->why : again->verdict;
     }
-    arena_init(&texts);
     kernel_found(&k, &texts, task->row.id, &f);
     if (k.task && kernel_texts(v, a, &texts, &k, e) == 0)
         rc = fn(&k, arg, e);

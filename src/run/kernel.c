@@ -19,10 +19,9 @@ static int kernel_text(const char *dir, const char *name, struct str *out,
                        struct err *e)
 {
     char *path = fs_join(dir, name);
-    struct buf b;
+    struct buf b = {.limit = KERNEL_MAX_TEXT};
     int rc;
 
-    buf_init(&b, KERNEL_MAX_TEXT);
     rc = fs_read(path, &b, e);
     if (rc == 0) {
         out->p = buf_take(&b, &out->n);

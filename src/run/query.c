@@ -88,10 +88,9 @@ static void sql_fixed(sqlite3_context *c, int n, sqlite3_value **v)
 static void sql_cut(sqlite3_context *c, int n, sqlite3_value **v)
 {
     const char *text = (const char *)sqlite3_value_text(v[0]);
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     (void)n;
-    buf_init(&b, BUF_UNLIMITED);
     term_cut(text ? text : "", (size_t)sqlite3_value_int(v[1]), &b);
     sqlite3_result_text(c, buf_str(&b), (int)b.len, SQLITE_TRANSIENT);
     buf_release(&b);

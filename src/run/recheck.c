@@ -261,11 +261,10 @@ static int append(struct recheck *r, const char *line, struct err *e)
 
 static int begin_file(struct recheck *r, struct err *e)
 {
-    struct buf b;
+    struct buf b = {.limit = MAX_PASS};
     bool go_on;
     int rc = 0;
 
-    buf_init(&b, MAX_PASS);
     if (fs_is_file(r->file))
         rc = fs_read(r->file, &b, e);
     go_on = rc == 0 && read_pass(r, (struct str){buf_str(&b), b.len});

@@ -289,12 +289,11 @@ static void run_on_change(void *arg)
 {
     struct run *r = arg;
     struct search_counts c = search_count(r->search);
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     modeling_news(&r->model);
     if (r->progress.label != porting)
         run_begin_phase(r, porting, c.tasks - c.skipped);
-    buf_init(&b, BUF_UNLIMITED);
     search_describe(r->search, &b);
     run_tell(r, c.over, buf_str(&b));
     buf_release(&b);
@@ -523,7 +522,7 @@ static int estimate_stage(struct run *r, const struct task *t,
                               .parent = stage == PROMPT_EVOLVE ? &parent : NULL,
                               .diff = r->opt.diff};
     struct prompt p;
-    struct arena a;
+    struct arena a = {0};
     int rc;
 
     for (size_t i = 0;
@@ -536,7 +535,6 @@ static int estimate_stage(struct run *r, const struct task *t,
                                     .plan = k->plan,
                                     .solution = k->solution};
     }
-    arena_init(&a);
     rc = prompts_build(r->prompts, &in, &a, &p, e);
     if (rc == 0) {
         struct llm_request q = {.key = {t->id, r->opt.method, "dry", 1},

@@ -84,7 +84,7 @@ static int write_ini(struct run *r, struct err *e)
     const char **path =
         arena_alloc(&r->memory, (r->originals + 1) * sizeof(*path));
     char *file = fs_join(r->set->out, "run.ini");
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
     for (size_t i = 0; i < r->originals; i++)
@@ -93,7 +93,6 @@ static int write_ini(struct run *r, struct err *e)
     s.set = (struct opt_list){0};
     s.out = NULL;
     s.verify.json = s.no_wait = false; /* each command's own */
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "# Every option of this run. 'monkeys resume' reads it.\n");
     conf_write("run", run_table, &s, &b);
     rc = fs_replace(file, buf_str(&b), b.len, e);
@@ -243,11 +242,10 @@ static int take_facts(struct run *r, struct buf *b, struct err *e)
 static int warn_of_facts(struct run *r, struct err *e)
 {
     struct fact fact[FACTS];
-    struct buf was;
+    struct buf was = BUF_INIT;
     int rc = 0;
 
     list_facts(r, fact);
-    buf_init(&was, BUF_UNLIMITED);
     for (size_t i = 0; rc >= 0 && i < FACTS; i++) {
         buf_reset(&was);
         rc = store_get(r->store, fact[i].name, &was, e);
@@ -266,11 +264,10 @@ static int check_rules(struct run *r, struct err *e)
 {
     const char *dir = r->set->out;
     char now[16];
-    struct buf was;
+    struct buf was = BUF_INIT;
     int rc;
 
     snprintf(now, sizeof(now), "%d", VERDICT_RULES);
-    buf_init(&was, BUF_UNLIMITED);
     rc = store_get(r->store, "rules", &was, e);
     if (rc == 0 || (rc == 1 && strcmp(buf_str(&was), now) != 0))
         rc =
@@ -286,13 +283,12 @@ static int check_rules(struct run *r, struct err *e)
 
 static int open_store(struct run *r, const char *file, struct err *e)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
     r->store = store_open(file, STORE_OPEN, r->loop, e);
     if (!r->store || run_tasks_recall(r, e) < 0)
         return -1;
-    buf_init(&b, BUF_UNLIMITED);
     rc = take_facts(r, &b, e);
     if (rc == 0 && strcmp(buf_str(&b), r->pack->hash) != 0)
         log_warn("the pack %s has changed since the run began; the run "

@@ -394,13 +394,12 @@ static int seeds_write_one(const struct group *g, struct err *e)
 {
     const char *dir = g->trial->seed->dir;
     json_t *meta = kernel_meta(dir, e);
-    struct buf text;
+    struct buf text = BUF_INIT;
     bool sound;
     int rc;
 
     if (!meta)
         return -1;
-    buf_init(&text, BUF_UNLIMITED);
     sound = seeds_describe(g, &text);
     json_object_del(meta, sound ? "why_not" : "verified_on");
     json_object_set_new(meta, "verified", json_boolean(sound));

@@ -594,10 +594,9 @@ int run_share_recall(struct run *r, struct err *e)
 {
     struct store_list l = {0};
     const struct row_look *look;
-    struct arena memory;
+    struct arena memory = {0};
     int rc;
 
-    arena_init(&memory);
     rc = store_list(r->store, STORE_LOOKS, STORE_ALL, &l, &memory, e);
     look = l.row;
     r->shared_known = l.len > 0;
@@ -715,9 +714,8 @@ static json_t *piece_of(struct run *r, int64_t ord)
     struct err ignored = ERR_INIT;
     const struct row_task *row;
     json_t *piece = NULL;
-    struct arena memory;
+    struct arena memory = {0};
 
-    arena_init(&memory);
     if (store_list(r->store, STORE_TASKS, ord, &l, &memory, &ignored) == 0 &&
         l.len && (row = l.row)->kind)
         piece = summary_piece_json(row);
@@ -754,9 +752,8 @@ static void share_give(struct run_share *h, const struct own *o)
                                .attempt = o->attempt};
     struct kernel k = {.task = t, .rules = VERDICT_RULES};
     struct err e = ERR_INIT;
-    struct arena texts;
+    struct arena texts = {0};
 
-    arena_init(&texts);
     kernel_found(&k, &texts, t->id, &f);
     if (own_kernel(r, o, &texts, &k, &e) == 0)
         sharing_give(h->sharing, &k);

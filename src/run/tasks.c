@@ -122,10 +122,9 @@ static int all_are_known(struct run *r, struct err *e)
 {
     const struct run_settings *s = r->set;
     int64_t pieces = 0;
-    struct buf text;
+    struct buf text = BUF_INIT;
     int rc;
 
-    buf_init(&text, BUF_UNLIMITED);
     rc = store_get(r->store, "pieces", &text, e);
     if (rc == 1)
         str_to_i64(str_of(buf_str(&text)), 0, INT64_MAX, &pieces);
@@ -140,10 +139,9 @@ static int all_are_known(struct run *r, struct err *e)
 int run_tasks_recall(struct run *r, struct err *e)
 {
     struct store_list l = {0};
-    struct arena memory;
+    struct arena memory = {0};
     int rc;
 
-    arena_init(&memory);
     rc = store_list(r->store, STORE_TASKS, STORE_ALL, &l, &memory, e);
     for (size_t i = 0; rc == 0 && i < l.len; i++)
         rc = recall_row(r, (const struct row_task *)l.row + i, e);
@@ -252,12 +250,11 @@ int run_examples_load(struct run *r, struct err *e)
 static int recall_text(struct run *r, const char *blob, struct str *out,
                        struct err *e)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
     if (!blob)
         return 0;
-    buf_init(&b, BUF_UNLIMITED);
     rc = store_read_blob(r->store, blob, &b, e);
     if (rc == 0)
         *out = (struct str){xstrndup(buf_str(&b), b.len), b.len};
@@ -290,14 +287,13 @@ int run_examples_recall(struct run *r, struct err *e)
 {
     struct store_list l = {0};
     const struct row_entry *x;
-    struct arena memory;
+    struct arena memory = {0};
     int rc;
 
     if (run_share_recall(r, e) < 0)
         return -1;
     if (r->known < r->tasks.len) /* ended before it began */
         return run_examples_load(r, e);
-    arena_init(&memory);
     rc = store_list(r->store, STORE_ENTRIES, STORE_ALL, &l, &memory, e);
     x = l.row;
     for (size_t i = 0; rc == 0 && i < l.len; i++)

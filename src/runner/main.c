@@ -318,9 +318,8 @@ static const struct opt table[] = {
 
 static void print_help(void)
 {
-    struct buf help;
+    struct buf help = {.limit = 16384};
 
-    buf_init(&help, 16384);
     buf_puts(&help,
              "usage: monkeys-runner [options]\n\nExecutes the programs of "
              "a judge, which asks through the socket that is\n"

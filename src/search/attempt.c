@@ -365,15 +365,13 @@ static int attempt_code(struct attempt *a)
     struct search *s = a->s;
     struct ledger_answer reply;
     struct str parent = STR_LIT("");
-    struct buf code, feedback;
+    struct buf code = BUF_INIT, feedback = BUF_INIT;
     struct err e = ERR_INIT;
     enum extract_outcome got;
 
     if (attempt_ask(a, s->method->two_stage ? PROMPT_CODE : PROMPT_EVOLVE,
                     &reply) < 0)
         return -1;
-    buf_init(&code, BUF_UNLIMITED);
-    buf_init(&feedback, BUF_UNLIMITED);
     if (s->method->evolves && s->opt.diff)
         parent_code(a, &parent, &e);
     got = extract(a, &reply, parent, &code, &feedback);
@@ -474,9 +472,8 @@ static int attempt_judge(struct attempt *a)
  * reviewer's reasons. */
 static void attempt_refuse(struct attempt *a, const struct review *v)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "The outputs are right, but a reviewer read the kernel and "
                  "refused it:\n");
     for (size_t i = 0; i < v->reason_count && b.len < 3000; i++)

@@ -190,9 +190,8 @@ static void count_text(struct tally *to, struct str python)
 {
     const struct py_token *before = NULL;
     struct py_tokens t;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, python, &a);
     for (size_t i = 0; i + 1 < t.len; i++) {
         const struct py_token *k = &t.tok[i];

@@ -61,10 +61,9 @@ static void entries_join(struct search *s, struct task_state *t,
     struct store *st = s->part.store;
     struct archive_ported own;
     char ported[HASH_HEX];
-    struct arena texts;
+    struct arena texts = {0};
     struct err e = ERR_INIT;
 
-    arena_init(&texts);
     if (store_text(st, p->plan, &texts, &x.plan, &e) < 0 ||
         store_text(st, p->code, &texts, &x.solution, &e) < 0 ||
         archive_ported(st, p->record, &texts, &own, &e) < 0) {

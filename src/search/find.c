@@ -421,11 +421,10 @@ static size_t pick_covering(const struct asked *a, struct find_hit *hit,
 {
     struct choices c;
     struct wanted w;
-    struct arena memory;
+    struct arena memory = {0};
     struct choice *x;
     size_t n = 0;
 
-    arena_init(&memory);
     choices_init(&c, a);
     wanted_init(&w, a->q, &memory);
     while (n < k && (x = best(a->f, &c, &w))) {

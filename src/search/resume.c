@@ -122,11 +122,8 @@ static const char *put_ids(const struct search *s, const size_t *number,
  * then. */
 static void write_tasks(struct search *s, size_t from)
 {
-    struct buf ops, needs, parents;
+    struct buf ops = BUF_INIT, needs = BUF_INIT, parents = BUF_INIT;
 
-    buf_init(&ops, BUF_UNLIMITED);
-    buf_init(&needs, BUF_UNLIMITED);
-    buf_init(&parents, BUF_UNLIMITED);
     for (size_t i = from; i < s->task_len; i++) {
         const struct task_state *t = &s->task[i];
         struct row_task row = {.ord = t->ord,
@@ -297,14 +294,13 @@ int resume_join_shared(struct search *s, const struct row_entry *k,
     struct search_example x = {
         .origin = "shared", .name = k->name, .evidence = k->evidence};
     struct store *st = s->part.store;
-    struct arena texts;
+    struct arena texts = {0};
     int rc = -1;
 
     if (!s->part.shared || !s->part.shared->embed)
         return err_set(e, ERR_INPUT,
                        "the run has entries of a shared archive; continue it "
                        "with the --archive that it began with");
-    arena_init(&texts);
     if (store_text(st, k->problem, &texts, &x.problem, e) == 0 &&
         store_text(st, k->plan, &texts, &x.plan, e) == 0 &&
         store_text(st, k->solution, &texts, &x.solution, e) == 0)
@@ -324,10 +320,9 @@ static int join_own(struct search *s, const struct row_entry *k, struct err *e)
                                .problem = {t->task->source, t->task->len},
                                .vector = t->vector,
                                .ops = t->task->ops};
-    struct arena texts;
+    struct arena texts = {0};
     int rc = -1;
 
-    arena_init(&texts);
     if (store_text(s->part.store, k->plan, &texts, &x.plan, e) == 0 &&
         store_text(s->part.store, k->solution, &texts, &x.solution, e) == 0) {
         t->entry = archive_join(s->archive, &x, k->version);
@@ -410,13 +405,12 @@ static int resume_read_rows(struct resume *r, struct arena *rows, struct err *e)
 struct resume *resume_load(struct search *s, struct err *e)
 {
     struct resume *r = xcalloc(1, sizeof(*r));
-    struct arena rows;
+    struct arena rows = {0};
     int rc;
 
     r->s = s;
     r->attempts = xcalloc(s->task_len + 1, sizeof(*r->attempts));
     arena_init(&r->memory);
-    arena_init(&rows);
     rc = resume_read_rows(r, &rows, e);
     arena_release(&rows);
     if (rc == 0)

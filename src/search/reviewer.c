@@ -222,10 +222,9 @@ static void read_last(void *arg)
     struct last_reading *g = arg;
     struct last_look *k = g->look;
     struct reviewer_word w;
-    struct arena memory;
+    struct arena memory = {0};
     struct err e = ERR_INIT;
 
-    arena_init(&memory);
     if (read_kernel(g, &memory, &w, &e) < 0) {
         state_fail(k->s, &e);
     } else if (w.end == REVIEWER_REFUSED) {

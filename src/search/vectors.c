@@ -135,7 +135,7 @@ static void request_vectors(void *arg)
     struct llm_message message[TEXTS_A_REQUEST];
     char asked[HASH_HEX];
     struct hash h;
-    struct arena memory;
+    struct arena memory = {0};
     struct ledger_answer a;
     struct ledger_question q = {
         .purpose = "embed",
@@ -155,7 +155,6 @@ static void request_vectors(void *arg)
         hash_add(&h, f->hash[f->first + k], HASH_HEX);
     }
     hash_finish_hex(&h, asked);
-    arena_init(&memory);
     f->rc = ledger_ask(f->part->ledger, &q, &memory, &a) < 0
                 ? VECTORS_STOPPED
                 : vectors_take_answer(f, &a);

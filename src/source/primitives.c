@@ -248,10 +248,9 @@ static void primitives_read_program(struct str text, struct map *set,
                                     struct arena *a)
 {
     struct cxx_tokens t;
-    struct map defined;
+    struct map defined = {0};
 
     cxx_lex(&t, text, a);
-    map_init(&defined);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < t.len; i++) {
             const struct cxx_token *k = &t.tok[i];
@@ -284,11 +283,10 @@ bool primitives_of(struct str code, struct map *set, struct map *aliases,
                    struct arena *a)
 {
     struct py_tokens t;
-    struct map own;
+    struct map own = {0};
     bool inside = false;
 
     py_lex(&t, code, a);
-    map_init(&own);
     if (!aliases)
         aliases = &own;
     read_imports(&t, aliases, a);
@@ -326,9 +324,8 @@ static void read_span(struct str span, const struct map *aliases, bool inside,
 static void read_block(struct str block, const struct map *aliases, bool inside,
                        struct map *set, struct arena *a)
 {
-    struct map own;
+    struct map own = {0};
 
-    map_init(&own);
     if (!primitives_of(block, set, &own, a))
         read_span(block, aliases, inside && own.len == 0, set, a);
     map_release(&own);

@@ -34,9 +34,8 @@ static void normal_put_token(struct buf *b, const struct py_token *k)
 
 void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i + 1 < t->len; i++)
         if (t->tok[i].kind != PY_NEWLINE && !is_docstring(t, i))
             normal_put_token(&b, &t->tok[i]);
@@ -47,9 +46,8 @@ void py_normal_hash_tokens(const struct py_tokens *t, char hash[HASH_HEX])
 void py_normal_hash(struct str code, char hash[HASH_HEX])
 {
     struct py_tokens t;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, code, &a);
     if (t.problem.id)
         hash_hex(code.p, code.n, hash);
@@ -193,12 +191,11 @@ static void hash_renamed(const struct py_tokens *t, struct arena *a,
                          char hash[HASH_HEX])
 {
     struct naming n = {.t = t, .nested = arena_alloc(a, t->len * sizeof(bool))};
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     map_init(&n.bound);
     map_init(&n.imported);
     find_names(&n);
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i + 1 < t->len; i++) {
         uintptr_t number = normal_number_of(&n, i);
 
@@ -216,9 +213,8 @@ static void hash_renamed(const struct py_tokens *t, struct arena *a,
 void py_normal_hash_renamed(struct str code, char hash[HASH_HEX])
 {
     struct py_tokens t;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, code, &a);
     if (t.problem.id)
         hash_hex(code.p, code.n, hash);
@@ -503,7 +499,7 @@ struct str py_strip(struct str code, bool cxx, struct arena *a)
     struct py_tokens t;
     struct marking m = {.t = &t};
     struct output o = {.blank = true};
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     py_lex(&t, code, a);
     if (t.problem.id)
@@ -511,7 +507,6 @@ struct str py_strip(struct str code, bool cxx, struct arena *a)
     m.fate = arena_alloc(a, t.len * sizeof(*m.fate));
     m.kept = arena_alloc(a, t.len * sizeof(*m.kept));
     mark_strings(&m);
-    buf_init(&b, BUF_UNLIMITED);
     o.b = &b;
     strip_copy(&o, code, &m, cxx, a);
     code = (struct str){arena_strndup(a, buf_str(&b), b.len), b.len};

@@ -119,14 +119,13 @@ static int task_read_sidecar(struct task *t, struct err *e)
 /* Gives a task another source, which is checked like the first. */
 static int task_set_source(struct task *t, struct str text, struct err *e)
 {
-    struct arena work;
+    struct arena work = {0};
     struct py_tokens tok;
     int rc;
 
     free(t->source);
     t->source = xstrndup(text.p, text.n);
     t->len = text.n;
-    arena_init(&work);
     py_lex(&tok, text, &work);
     rc = task_check_shape(t, &tok, e);
     if (rc == 0) {
@@ -153,9 +152,8 @@ struct task *task_from(const char *name, struct str text, struct err *e)
 struct task *task_load(const char *path, struct err *e)
 {
     struct task *t = NULL;
-    struct buf text;
+    struct buf text = {.limit = TASK_MAX_BYTES};
 
-    buf_init(&text, TASK_MAX_BYTES);
     if (fs_read(path, &text, e) == 0)
         t = task_from(path, (struct str){buf_str(&text), text.len}, e);
     buf_release(&text);
@@ -297,10 +295,9 @@ static void add_stray(struct collection *c, const char *what)
 
 static int load_all(struct collection *c, const struct paths *p, struct err *e)
 {
-    struct map seen;
+    struct map seen = {0};
     int rc = 0;
 
-    map_init(&seen);
     for (size_t i = 0; i < c->len; i++)
         map_set(&seen, str_of(c->task[i]->id), c->task[i]);
     for (size_t i = 0; rc == 0 && i < p->len; i++) {
@@ -491,10 +488,9 @@ int define_in(const char *path, struct str source, const char *word,
 {
     struct assignment wanted = {0};
     struct py_tokens t;
-    struct arena a;
+    struct arena a = {0};
     int rc;
 
-    arena_init(&a);
     rc = read_word(word, &a, &wanted, e);
     if (rc == 0) {
         py_lex(&t, source, &a);
@@ -512,11 +508,10 @@ static void define_put_names(const struct task *t, struct buf *out)
     struct str source = {t->source, t->len};
     struct assignment here;
     struct py_tokens tok;
-    struct arena a;
+    struct arena a = {0};
     size_t i = 0, n = 0;
     int depth = 0;
 
-    arena_init(&a);
     py_lex(&tok, source, &a);
     while (n < MOST_NAMES && next_assignment(source, &tok, &i, &depth, &here))
         if (here.plain)
@@ -527,9 +522,8 @@ static void define_put_names(const struct task *t, struct buf *out)
 
 static int nobody(const struct collection *c, const char *word, struct err *e)
 {
-    struct buf names;
+    struct buf names = BUF_INIT;
 
-    buf_init(&names, BUF_UNLIMITED);
     define_put_names(c->task[0], &names);
     err_set(e, ERR_INPUT,
             "--define %s: no task has such a line at module level; %s has %s",
@@ -546,9 +540,8 @@ static int define_one(struct collection *c, const char *word, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < c->len; i++) {
         struct task *t = c->task[i];
-        struct buf text;
+        struct buf text = BUF_INIT;
 
-        buf_init(&text, BUF_UNLIMITED);
         rc =
             define_in(t->path, (struct str){t->source, t->len}, word, &text, e);
         if (rc > 0) {

@@ -89,11 +89,10 @@ static void put_parameters(struct buf *out, struct str rest)
 char *pg_shown(const char *address)
 {
     const char *rest = after_scheme(address), *at, *query, *colon;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
     if (!rest)
         return xstrdup(address);
-    buf_init(&out, BUF_UNLIMITED);
     buf_put(&out, address, (size_t)(rest - address));
     at = strrchr(rest, '@');
     if (at) {

@@ -240,12 +240,11 @@ int store_read_blob(struct store *s, const char *hash, struct buf *out,
 int store_text(struct store *s, const char *hash, struct arena *a,
                struct str *out, struct err *e)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
     if (!hash || !hash[0])
         return 0;
-    buf_init(&b, BUF_UNLIMITED);
     rc = store_read_blob(s, hash, &b, e);
     if (rc == 0) {
         char *copy = arena_alloc_raw(a, b.len + 1); /* it may have NULs */
@@ -261,9 +260,8 @@ json_t *store_record(struct store *s, const char *hash, const char *times,
                      struct err *e)
 {
     json_t *record = NULL, *measured;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     if (store_read_blob(s, hash, &b, e) == 0)
         record = jsn_parse("a stored record", buf_str(&b), b.len, e);
     buf_release(&b);
@@ -735,9 +733,8 @@ static bool is_still(const char *path)
 
 static char *uri_of(const char *path, const char *query)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "file:");
     for (const char *p = path; *p; p++) {
         if (strchr("%?#", *p))

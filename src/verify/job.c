@@ -155,10 +155,9 @@ static void put_finding(struct buf *b, const struct finding *f)
 json_t *job_static_reject(const struct check_result *r)
 {
     const char *rule = NULL;
-    struct buf b;
+    struct buf b = BUF_INIT;
     json_t *record;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, "The static rules refuse it:\n");
     for (size_t i = 0; i < r->len; i++) {
         const struct finding *f = &r->finding[i];
@@ -182,7 +181,7 @@ void job_add_hint(json_t *record, const struct pack *p)
     json_t *feedback = json_object_get(record, "feedback");
     const json_t *message = json_object_get(record, "message");
     struct rx_ctx *c;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (!json_is_string(feedback) || verdict == VERDICT_CORRECT ||
         verdict == VERDICT_UNKNOWN)
@@ -190,7 +189,6 @@ void job_add_hint(json_t *record, const struct pack *p)
     if (!json_is_string(message))
         message = feedback;
     c = rx_ctx_new(&rx_limits_default);
-    buf_init(&b, BUF_UNLIMITED);
     buf_put(&b, json_string_value(feedback), json_string_length(feedback));
     buf_puts(&b, "\nHint: ");
     if (hint_find(&p->hints, c, verdicts[verdict].hint_stage,

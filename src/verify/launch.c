@@ -91,7 +91,7 @@ static char *launch_line(const struct launch *x, const char *children,
                          struct err *e)
 {
     const char *argv[LAUNCH_WORDS];
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (launch_argv(&(struct launch_worker){.opts = x->o,
                                             .address = x->address,
@@ -100,7 +100,6 @@ static char *launch_line(const struct launch *x, const char *children,
                                             .children = children},
                     argv, e) < 0)
         return NULL;
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; argv[i]; i++) {
         buf_puts(&b, i ? " " : "");
         launch_quote(&b, argv[i]);

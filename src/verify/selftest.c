@@ -257,10 +257,8 @@ static void must_find(struct run *r, struct rx_ctx *rx, const char *path,
 {
     const struct hint *got;
     struct err e = ERR_INIT;
-    struct buf text, hint;
+    struct buf text = {.limit = MESSAGE_BYTES_MAX}, hint = BUF_INIT;
 
-    buf_init(&text, MESSAGE_BYTES_MAX);
-    buf_init(&hint, BUF_UNLIMITED);
     if (fs_read(path, &text, &e) < 0) {
         problems_add(r->out, "%s", e.text);
     } else {

@@ -205,10 +205,9 @@ struct gate {
 static char *gate_reasons(const json_t *record)
 {
     const json_t *list = json_object_get(record, "reasons");
-    struct buf b;
+    struct buf b = BUF_INIT;
     char *text;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < json_array_size(list); i++)
         buf_printf(&b, "%s%s", i ? "; " : "",
                    json_string_value(json_array_get(list, i)));

@@ -641,11 +641,10 @@ static enum MHD_Result web_answer(struct web_server *s,
 {
     struct web_answer a = {0};
     struct web_request q;
-    struct arena memory;
+    struct arena memory = {0};
     enum MHD_Result rc;
     int refused;
 
-    arena_init(&memory);
     refused = web_request_parse(target, &memory, &q);
     if (refused) {
         rc = web_send_text(connection, (unsigned)refused, "bad request\n");

@@ -128,11 +128,10 @@ static void host_note_end(struct host *h, const struct server *s,
                           const char *who, bool known)
 {
     struct err e = ERR_INIT;
-    struct buf b;
+    struct buf b = {.limit = (size_t)1 << 24};
     char *text;
     size_t from;
 
-    buf_init(&b, (size_t)1 << 24);
     fs_read(s->log, &b, &e);
     from = b.len > 2000 ? b.len - 2000 : 0;
     text = b.len ? xasprintf("%s ended; the end of its log:\n%s", who,

@@ -339,14 +339,13 @@ int main(int argc, char **argv)
                        .memory = -1};
     struct opt_result r;
     struct err e = ERR_INIT;
-    struct arena memory;
+    struct arena memory = {0};
     struct buf help;
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
     umask(022); /* candidates are other users, and enter our folders */
     rc = opt_parse(table, &v, argc, argv, &r, &e);
-    arena_init(&memory);
     opt_list_env(&v.packs, "MONKEYS_PACKS", &memory);
     if (rc == 0 && r.common.help) {
         buf_init(&help, 16384);
