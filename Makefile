@@ -131,7 +131,7 @@ $(BUILD)/monkeys-pg: $(MAIN_OBJ) $(PG_OBJ)
 $(BUILD)/monkeys-worker: $(WORKER_OBJ)
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
-$(BUILD)/monkeys-runner: $(RUNNER_OBJ)
+$(BUILD)/monkeys-runner: $(RUNNER_OBJ) $(BUILD)/move_ptx.o
 	$(call do,LD,$(@F)) $(CC) $(L_FLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Loaded into Python, so without sanitizers in every mode.
@@ -181,7 +181,13 @@ $(BUILD)/sql.c: Makefile $(SQL_FILES) $(sort $(dir $(SQL_FILES)))
 	    od -An -v -tu1 $$f | sed 's/[0-9][0-9]*/&,/g'; echo '0}},'; done; \
 	    echo '{0, 0}};'; } >$@.part && mv $@.part $@
 
-$(BUILD)/assets.o $(BUILD)/sql.o: $(BUILD)/%.o: $(BUILD)/%.c $(BUILD)/flags
+# The kernel of the runner's moves, as a string.
+$(BUILD)/move_ptx.c: src/runner/move.ptx
+	@mkdir -p $(@D)
+	$(call do,GEN,$(@F)) { echo 'extern const char move_ptx[];'; echo 'const char move_ptx[] = {'; \
+	    od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g'; echo '0};'; } >$@.part && mv $@.part $@
+
+$(BUILD)/assets.o $(BUILD)/sql.o $(BUILD)/move_ptx.o: $(BUILD)/%.o: $(BUILD)/%.c $(BUILD)/flags
 	$(call do,CC,$<) $(CC) $(C_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/unit/suites.inc: $(wildcard tests/unit/test_*.c) tests/unit

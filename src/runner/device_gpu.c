@@ -7,10 +7,9 @@
  * sticks to the context the runner is replaced, never repaired. */
 #include "runner/device.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "runner/move_ptx.h"
+#include "runner/move.h"
 #include "runner/program.h"
 
 #include <dlfcn.h>
@@ -207,23 +206,44 @@ static int driver_check(const struct driver *d, int code, enum status status,
 #define THREADS 256
 #define BLOCKS  16384 /* at most; threads loop over the remaining elements */
 
+/* The kernel's only parameter. Each destination element is a source element,
+ * plus `value` if it is an integer. Copies add 0, fills add to MOVE_ZERO, and
+ * counters are their own source. */
+struct move_params {
+    uint64_t to, source; /* addresses */
+    uint64_t value;
+    uint64_t count;
+    uint32_t to_kind, source_kind; /* enum dtype */
+    uint32_t dims, unused;
+    struct walk_dim dim[PROGRAM_DIMS];
+};
+#define MOVE_ZERO DTYPES /* no element type: the source is the number 0 */
+
+/* move.ptx uses these offsets as numbers. */
+_Static_assert(offsetof(struct move_params, value) == 16, "see the text");
+_Static_assert(offsetof(struct move_params, count) == 24, "see the text");
+_Static_assert(offsetof(struct move_params, to_kind) == 32, "see the text");
+_Static_assert(offsetof(struct move_params, source_kind) == 36, "see the text");
+_Static_assert(offsetof(struct move_params, dims) == 40, "see the text");
+_Static_assert(offsetof(struct move_params, dim) == 48, "see the text");
+_Static_assert(sizeof(struct walk_dim) == 24, "see the text");
+_Static_assert(sizeof(struct move_params) == 432, "see the text");
+
+extern const char move_ptx[]; /* move.ptx */
+
 /* Compiles our kernel for the GPU of the current context. */
 static int gpu_mover_init(struct gpu_mover *m, const struct driver *d,
                           struct answer *a)
 {
     void *state = NULL, *cubin = NULL;
     size_t bytes = 0;
-    struct buf text;
     int code;
 
     m->driver = d;
-    buf_init(&text, 1 << 20);
-    for (const char *const *piece = move_ptx_text; *piece; piece++)
-        buf_puts(&text, *piece);
     code = d->cuLinkCreate_v2(0, NULL, NULL, &state);
     if (code == 0)
-        code = d->cuLinkAddData_v2(state, CU_INPUT_PTX, text.data, text.len + 1,
-                                   "move", 0, NULL, NULL);
+        code = d->cuLinkAddData_v2(state, CU_INPUT_PTX, (void *)move_ptx,
+                                   strlen(move_ptx) + 1, "move", 0, NULL, NULL);
     if (code == 0)
         code = d->cuLinkComplete(state, &cubin, &bytes);
     if (code == 0) {
@@ -232,7 +252,6 @@ static int gpu_mover_init(struct gpu_mover *m, const struct driver *d,
     }
     if (state)
         d->cuLinkDestroy(state);
-    buf_release(&text);
     return driver_check(d, code, NO_DEVICE, "compiling the moves", a);
 }
 
@@ -244,7 +263,7 @@ static int gpu_mover_load(struct gpu_mover *m, struct answer *a)
 
     if (code == 0)
         code = m->driver->cuModuleGetFunction(&m->kernel, m->module,
-                                              move_ptx_entry);
+                                              "monkeys_move");
     return driver_check(m->driver, code, NO_DEVICE, "loading the moves", a);
 }
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers match the program format and the PTX in move_ptx.c. */
+/* The numbers match the program format and the PTX in move.ptx. */
 enum dtype {
     FLOAT64,
     FLOAT32,
