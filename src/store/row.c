@@ -329,11 +329,10 @@ static sqlite3_stmt *row_prepare(struct row_writer *w, const struct table *t,
                                              const struct table *),
                                  sqlite3_stmt **kept, struct err *e)
 {
-    struct buf sql;
+    struct buf sql = BUF_INIT;
 
     if (*kept)
         return *kept;
-    buf_init(&sql, BUF_UNLIMITED);
     put(&sql, t);
     if (sqlite3_prepare_v3(w->db, sql.data, (int)sql.len,
                            SQLITE_PREPARE_PERSISTENT, kept, NULL) != SQLITE_OK)
@@ -539,9 +538,8 @@ static sqlite3_stmt *store_select(struct store *s, enum store_what what,
 {
     const struct table *t = listed[what].table;
     sqlite3_stmt *q = NULL;
-    struct buf sql;
+    struct buf sql = BUF_INIT;
 
-    buf_init(&sql, BUF_UNLIMITED);
     buf_puts(&sql, "SELECT ");
     store_put_names(&sql, t);
     buf_printf(&sql, " FROM %s", t->name);
@@ -569,12 +567,11 @@ static int store_each_of(struct store *s, enum store_what what, int64_t of,
         struct row_verdict verdict;
     } row;
     sqlite3_stmt *q = store_select(s, what, of);
-    struct buf aligned;
+    struct buf aligned = BUF_INIT;
     int rc = 0, state = SQLITE_ERROR;
 
     if (t->size > sizeof(row))
         BUG("%s: a row of %zu bytes", t->name, t->size);
-    buf_init(&aligned, BUF_UNLIMITED);
     memset(&row, 0, sizeof(row));
     while (q && rc == 0 && (state = sqlite3_step(q)) == SQLITE_ROW) {
         for (size_t i = 0; i < t->cols; i++)
