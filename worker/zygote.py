@@ -51,7 +51,7 @@ PR_SET_DUMPABLE = 4  # of prctl
 # What stands for pack.json where there is no pack: the children run no language's code.
 NO_PACK = {"id": "decompose", "env": {"vars": {}, "cache_vars": []}, "run": {}}
 USERS = 1024  # user ids from the first one on that children take turns in
-KEPT = ("PATH", "LANG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
+KEPT = ("PATH", "LANG", "CCACHE_DISABLE", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS",
         "PYTORCH_NVML_BASED_CUDA_CHECK", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def set_environment(pack: dict, o: argparse.Namespace) -> None:
     os.environ.update(language_variables(pack, o))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("LOGNAME", USER)  # a container's user has no name either
+    os.environ.setdefault("CCACHE_DISABLE", "1")  # its folder is in a home that no box has
     if o.mode in ON_DEVICE:
         # torch.cuda.is_available() must not create a context in this process.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"

@@ -63,6 +63,12 @@ else:
     raise AssertionError("a library of the user's can be written to")
 """
 
+# As ccache does under the compiler's name, which many put first on their PATH.
+CACHED = """#!/bin/sh
+[ "$CCACHE_DISABLE" ] || { echo "ccache: error: Could not determine home directory" >&2; exit 1; }
+exec /usr/bin/cc "$@"
+"""
+
 
 def named(id: str) -> Job:
     return Job(id, "c-cpu", TASK, RIGHT.replace("from c_cpu", NAMED + "from c_cpu"))
@@ -79,9 +85,13 @@ def outcome(folder: Path) -> Outcome:
     (folder / "disk" / "libraries" / "widths" / "__init__.py").write_text("SLOPE = 1.0\n")
     (folder / "linked").symlink_to("disk")
     library = str(folder / "linked" / "libraries")
+    cached = folder / "disk" / "libraries" / "cc"
+    cached.write_text(CACHED)
+    cached.chmod(0o755)
     # The second one holds the harness itself, and the third is nowhere.
     given = {"WIDGET_ROOT": "/opt/widget", "WIDGET_KEY": "secret", "WIDGET_ROOTS": "no",
-             "PYTHONPATH": f"{library}:{ROOT}:{folder}/missing"}  # fmt: skip
+             "PYTHONPATH": f"{library}:{ROOT}:{folder}/missing",
+             "PATH": f"{library}:{os.environ['PATH']}"}  # fmt: skip
     jobs = [
         Job("rooted", "rooted", TASK, RIGHT, family=family_of("c-cpu")),
         Job("library", "c-cpu", TASK, LIBRARY.format(home=str(ROOT), library=library) + RIGHT),
@@ -101,6 +111,10 @@ def test_a_pack_sees_the_folder_that_a_user_names_but_no_key(outcome: Outcome) -
 
 
 def test_a_library_learns_its_user_and_keeps_its_files(outcome: Outcome) -> None:
+    is_correct(outcome, "named")
+
+
+def test_a_compiler_behind_ccache_compiles(outcome: Outcome) -> None:
     is_correct(outcome, "named")
 
 

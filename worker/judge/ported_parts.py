@@ -48,7 +48,8 @@ def _built(source, calls, options):
         kernel = pathlib.Path(folder, "kernel.c")
         kernel.write_bytes((source + calls).encode())
         os.utime(kernel, (0, 0))
-        env = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0", "TZ": "UTC"}
+        env = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0", "TZ": "UTC",
+               "CCACHE_DISABLE": "1"}
         done = subprocess.run(options.split(), cwd=folder, env=env, capture_output=True)
         if done.returncode:
             raise RuntimeError("cc: " + done.stderr.decode(errors="replace"))

@@ -325,6 +325,7 @@ def run(
     is up (see _output())."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
+        "CCACHE_DISABLE": "1",  # it may be there under the compiler's name, and has no home here
         "LC_ALL": "C",
         "SOURCE_DATE_EPOCH": "0",
         "TZ": "UTC",
