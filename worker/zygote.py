@@ -38,7 +38,7 @@ from shared.processes import descendants
 GIB = 1 << 30
 MODES = ("record", "interpret", "runner", "direct", "decompose")
 # Which folders of worker/ each box shows: those of its own side, and what all sides share.
-SIDES = {"record": ["recorder", "lane", "shared"], "interpret": ["executor", "shared"],
+SIDES = {"record": ["recorder", "compiler", "shared"], "interpret": ["executor", "shared"],
          "direct": ["direct", "shared"], "runner": [],
          "decompose": ["decompose", "shared"]}  # fmt: skip
 ON_DEVICE = ("runner", "direct")  # whose children see the GPU, where there is one

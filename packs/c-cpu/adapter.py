@@ -5,7 +5,7 @@ import platform
 from collections.abc import Callable
 
 import c_cpu
-from lane import native_lane
+from compiler import native_compiler
 from recorder import native_record
 from shared import native
 from shared.adapter import Recorder
@@ -29,7 +29,7 @@ def version() -> str:
 
 
 def identity() -> str:
-    return native_lane.native_identity(c_cpu.TOOLCHAIN)
+    return native_compiler.native_identity(c_cpu.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -51,4 +51,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return native_lane.compile_libraries(request, c_cpu.TOOLCHAIN)
+    return native_compiler.compile_libraries(request, c_cpu.TOOLCHAIN)

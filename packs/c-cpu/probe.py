@@ -18,11 +18,11 @@ void probe_kernel(const float *x, float *y, int n)
 def probe() -> str:
     try:
         import c_cpu
-        from lane import native_lane
+        from compiler import native_compiler
         from shared import native
 
         request = native.calls(SOURCE, [("probe_kernel", "ppi")])
-        built = native_lane.compile_libraries(request, c_cpu.TOOLCHAIN)
+        built = native_compiler.compile_libraries(request, c_cpu.TOOLCHAIN)
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"
     given = run(built.partition(b"\n")[2])

@@ -4,7 +4,7 @@ called in the zygote and in each child (docs/PACKS.md, "adapter.py")."""
 from collections.abc import Callable
 
 import cuda_build
-from lane import native_lane
+from compiler import native_compiler
 from recorder import native_record
 from shared import native, native_cuda
 from shared.adapter import Recorder
@@ -39,7 +39,7 @@ def version() -> str:
 
 def identity() -> str:
     """The target is in every request."""
-    return native_lane.native_identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
+    return native_compiler.native_identity(cuda_build.toolchain(native_cuda.DEFAULT_TARGET))
 
 
 def folders() -> list[str]:
@@ -61,4 +61,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 def compile(request: dict) -> bytes:
     target = request.get("target") or native_cuda.DEFAULT_TARGET
-    return native_lane.compile_cubins(request, cuda_build.toolchain(target))
+    return native_compiler.compile_cubins(request, cuda_build.toolchain(target))

@@ -19,12 +19,12 @@ COUNT = 1000
 def probe() -> str:
     try:
         import cuda_build
-        from lane import native_lane
+        from compiler import native_compiler
         from shared import native, native_cuda
 
         target = native_cuda.target()
         request = native.launches(SOURCE, [("twice_kernel", "PPi")])
-        built = native_lane.compile_cubins(request, cuda_build.toolchain(target))
+        built = native_compiler.compile_cubins(request, cuda_build.toolchain(target))
         compiler = native_cuda.version(native_cuda.nvcc())
         name = native_cuda.gpu_name()
     except Exception as error:

@@ -12,7 +12,7 @@ import cutlass  # noqa: E402
 import cutlass.cute as cute  # noqa: E402
 from cutlass.base_dsl import diagnostics  # noqa: E402
 from cutlass.base_dsl.common import DSLBaseError  # noqa: E402
-from lane import cute_lane  # noqa: E402
+from compiler import cute_compiler  # noqa: E402
 from recorder import cute_record  # noqa: E402
 from shared.adapter import Recorder  # noqa: E402
 
@@ -63,7 +63,7 @@ def folders() -> list[str]:
 def is_compile_error(problem: BaseException) -> bool:
     """What the compiler raises has classes of its own; other errors are the language's if its
     own code raised them."""
-    if isinstance(problem, (DSLBaseError, cute_lane.CompileFailed, cute_lane.Denied)):
+    if isinstance(problem, (DSLBaseError, cute_compiler.CompileFailed, cute_compiler.Denied)):
         return True
     frame = problem.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -81,4 +81,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return cute_lane.compile_cute(request)
+    return cute_compiler.compile_cute(request)

@@ -4,7 +4,7 @@ language; it has no interpreter."""
 
 from collections.abc import Callable
 
-from lane import triton_lane
+from compiler import triton_compiler
 from recorder import triton_record
 from shared import triton_common
 from shared.adapter import Recorder
@@ -49,4 +49,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return triton_lane.compile_triton(request)
+    return triton_compiler.compile_triton(request)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import quill
 import quill_c
 import quill_read
-from lane import native_lane
+from compiler import native_compiler
 from recorder import native_record
 from shared import native
 from shared.adapter import Recorder
@@ -37,7 +37,7 @@ def version() -> str:
 
 def identity() -> str:
     """The files of this folder count by themselves."""
-    return native_lane.native_identity(quill.TOOLCHAIN)
+    return native_compiler.native_identity(quill.TOOLCHAIN)
 
 
 def is_compile_error(problem: BaseException) -> bool:
@@ -69,4 +69,4 @@ def translate(program: str) -> Translated:
 
 def compile(request: dict) -> bytes:
     """The texts of the request are C."""
-    return native_lane.compile_libraries(request, quill.TOOLCHAIN)
+    return native_compiler.compile_libraries(request, quill.TOOLCHAIN)

@@ -4,7 +4,7 @@
     lib = build(PROGRAM)
     lib.softmax(x, y, x.shape[0], x.shape[1])
 
-A call is checked against the scroll's head and recorded. A lane translates the program
+A call is checked against the scroll's head and recorded. The compiler translates the program
 to C, checks the call again and compiles it (adapter.py)."""
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TYPES = {"f32": CType("float", 32), "i64": CType("int", 64), "bool": CType("boo
 
 
 def taken(p: quill_read.Parameter) -> Memory | str:
-    """What a scroll takes, for the lane, which believes no check that was made here."""
+    """What a scroll takes, for the compiler, which believes no check that was made here."""
     if p.kind in ("count", "grain"):
         return INT if p.kind == "count" else FLOAT
     return Memory(_TYPES[p.dtype].name, p.dims)

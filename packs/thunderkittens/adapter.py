@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 import tk_build
-from lane import hosted_lane
+from compiler import hosted_compiler
 from recorder import native_record
 from shared import native, native_cuda
 from shared.adapter import Recorder
@@ -52,7 +52,7 @@ def version() -> str:
 
 
 def identity() -> str:
-    return f"{hosted_lane.hosted_identity(tk_build.toolchain())} {tk_build.headers_digest()}"
+    return f"{hosted_compiler.hosted_identity(tk_build.toolchain())} {tk_build.headers_digest()}"
 
 
 def folders() -> list[str]:
@@ -74,4 +74,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 def compile(request: dict) -> bytes:
     """For the architecture that the headers are for, whatever the request's target is."""
-    return hosted_lane.expand_launches(request, tk_build.toolchain())
+    return hosted_compiler.expand_launches(request, tk_build.toolchain())

@@ -36,14 +36,14 @@ extern "C" void launch_twice(bf16 *x, bf16 *y, int64_t cols, cudaStream_t stream
 def probe() -> str:
     try:
         import tk_build  # it knows where the others are
-        from lane import hosted_lane
+        from compiler import hosted_compiler
         from shared import native, native_cuda
 
         request = native.calls(SOURCE, [("launch_twice", "ppip")])
         asked = request["launches"][0]["args"]
         asked[0]["t"][-1] = asked[1]["t"][-1] = 16 * 64 * 2  # bytes
         asked[2:] = [64, None]
-        built = hosted_lane.expand_launches(request, tk_build.toolchain())
+        built = hosted_compiler.expand_launches(request, tk_build.toolchain())
         tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:

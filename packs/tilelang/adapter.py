@@ -13,7 +13,7 @@ import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
 import tvm  # noqa: E402
 import tvm_ffi  # noqa: E402
-from lane import tilelang_ir, tilelang_lane  # noqa: E402
+from compiler import tilelang_compiler, tilelang_ir  # noqa: E402
 from recorder import tilelang_record  # noqa: E402
 from shared.adapter import Recorder  # noqa: E402
 from tilelang.contrib.nvcc import get_nvcc_compiler  # noqa: E402
@@ -62,7 +62,7 @@ def folders() -> list[str]:
 def is_compile_error(problem: BaseException) -> bool:
     """A kernel that does not compile, or that the language refuses while it is described:
     then the exception was raised in the language's own code."""
-    if isinstance(problem, (tilelang_lane.CompileFailed, tilelang_ir.Denied)):
+    if isinstance(problem, (tilelang_compiler.CompileFailed, tilelang_ir.Denied)):
         return True
     frame = problem.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -82,4 +82,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return tilelang_lane.compile_tilelang(request)
+    return tilelang_compiler.compile_tilelang(request)

@@ -1,6 +1,6 @@
 """adapter.py: how the verifier runs this pack's candidates (docs/PACKS.md, "adapter.py").
 Trusted; called in the zygote and in each child. TLX is an extension of Triton's language, so
-recorder, lane and judge are Triton's; it has no interpreter."""
+recorder, compiler and judge are Triton's; it has no interpreter."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from shared import packages
 packages.add("tlx", "triton")  # before Triton is imported
 
 import triton.language.extra.tlx  # noqa: E402, F401 - its absence is told here
-from lane import triton_lane  # noqa: E402
+from compiler import triton_compiler  # noqa: E402
 from recorder import triton_record  # noqa: E402
 from shared import triton_common  # noqa: E402
 from shared.adapter import Recorder  # noqa: E402
@@ -58,4 +58,4 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    return triton_lane.compile_triton(request)
+    return triton_compiler.compile_triton(request)

@@ -60,9 +60,9 @@ def install(current: Callable[[], Recorder | None]) -> None:
 
 
 def compile(request: dict) -> bytes:
-    from lane import triton_lane
+    from compiler import triton_compiler
 
-    return triton_lane.compile_triton(request)
+    return triton_compiler.compile_triton(request)
 
 
 def interpreter(message: dict, region: mmap.mmap) -> Runner:

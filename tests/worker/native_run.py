@@ -1,5 +1,5 @@
 """A stand-in for recorder and executor in one process: what is recorded is checked by
-the judge's side, built by the lane's, and called at once over the tensors' own memory."""
+the judge's side, built by the compiler's, and called at once over the tensors' own memory."""
 from __future__ import annotations
 
 import ctypes
@@ -71,7 +71,7 @@ NATIVE = launches.FAMILIES["native"]
 
 
 def request(trace: traces.Trace, family: str, **more: Any) -> dict:
-    """What a lane is asked, as verdict.py puts it together and a child reads it."""
+    """What a compiler is asked, as verdict.py puts it together and a child reads it."""
     found = launches.requests(trace, launches.FAMILIES[family])
     told = found | {"kernels": trace.kernels, "texts": trace.texts, "target": "sm_90", **more}
     return json.loads(json.dumps(told))

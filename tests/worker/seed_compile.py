@@ -1,8 +1,8 @@
-"""Records and compiles the seeds of a pack without a GPU, as recorder and lane do it.
+"""Records and compiles the seeds of a pack without a GPU, as recorder and compiler do it.
 
 python seed_compile.py PACK PRECISION[,PRECISION] SEED…   prints a line of JSON for each seed
 (a folder, or a name in the pack) in each precision:
-{"seed", "precision", "launches": names, "bytes": size of what the lane made} or {"seed",
+{"seed", "precision", "launches": names, "bytes": size of what the compiler made} or {"seed",
 "precision", "error"}; where host functions launch kernels also "nodes", what the steady call
 launches: [kernel, grid, block, cluster, shared bytes, [patches of each parameter]]
 """
@@ -116,9 +116,9 @@ def patched(p: Pointer | TensorMap) -> list:
 
 def build_once() -> None:
     """One program for both precisions: every host function of the source can be called."""
-    from lane import hosted_lane
+    from compiler import hosted_compiler
 
-    real, built = hosted_lane._build_program, {}
+    real, built = hosted_compiler._build_program, {}
 
     def build(source: str, functions: list, toolchain: Any) -> Any:
         if source in built:
@@ -133,7 +133,7 @@ def build_once() -> None:
         built[source] = real(source, functions, toolchain)
         return built[source]
 
-    hosted_lane._build_program = build
+    hosted_compiler._build_program = build
 
 
 def main() -> None:

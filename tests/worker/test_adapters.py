@@ -109,7 +109,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("pack", TEXTS)
-def test_a_lane_compiles_a_text_and_knows_the_compilers_errors(pack: str) -> None:
+def test_a_text_is_compiled_and_the_toolchains_errors_are_known(pack: str) -> None:
     needs(pack)
     good, function, asked, bad = TEXTS[pack]
     told = run(

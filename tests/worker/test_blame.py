@@ -142,5 +142,5 @@ NO_MODEL = "import torch\nclass Model(torch.nn.Module):\n    pass\n"
 def test_only_names_that_the_candidate_could_know_are_shown(source: str, words: str) -> None:
     record = verify(RELU, source)
     assert words in record["feedback"]
-    assert not re.search(r"(recorder|shared|executor|lane)\.\w", record["feedback"])
+    assert not re.search(r"(recorder|shared|executor|compiler)\.\w", record["feedback"])
     assert not re.search(r"Mistake|Refused|BadTrace", record["feedback"])

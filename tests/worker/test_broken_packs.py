@@ -159,7 +159,7 @@ def test_a_candidate_cannot_say_that_the_pack_is_broken(
     assert (answer["verdict"], answer["rule"]) == ("hack", "forged-answer")
 
 
-def test_a_program_that_a_lane_starts_does_not_interrupt_it(worker: Session, packs: Path) -> None:
+def test_a_program_that_a_compiler_starts_does_not_interrupt_it(worker: Session, packs: Path) -> None:
     worker.run([switched(packs, "goes-on", text=INTERRUPTED)], 1)
     assert worker.answers["goes-on"]["verdict"] == "correct", worker.infra
 

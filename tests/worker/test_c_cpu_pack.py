@@ -17,7 +17,7 @@ PACK = ROOT / "packs" / "c-cpu"
 sys.path[:0] = [str(ROOT / "worker"), str(PACK)]
 
 import c_cpu  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from native_run import Recorder, Runner, load  # noqa: E402
 from recorder import native_record  # noqa: E402
 
@@ -29,7 +29,7 @@ EXPECT = json.loads((PACK / "selftest" / "expect.json").read_text())
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """What is recorded is executed at once."""
-    runner = Runner(lambda request: native_lane.compile_libraries(request, c_cpu.TOOLCHAIN))
+    runner = Runner(lambda request: native_compiler.compile_libraries(request, c_cpu.TOOLCHAIN))
     monkeypatch.setattr(native_record, "_current", lambda: runner)
     return runner
 

@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
 from judge import launches, traces  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda, program  # noqa: E402
@@ -67,7 +67,7 @@ def relu() -> native_record.Library:
 
 def made(source: str, *kernels: list[str], target: str = "sm_90") -> tuple[list[str], bytes]:
     """The symbols and the cubin."""
-    data = native_lane.compile_cubins(native.launches(source, kernels), cuda_build.toolchain(target))
+    data = native_compiler.compile_cubins(native.launches(source, kernels), cuda_build.toolchain(target))
     head, _, cubin = data.partition(b"\n")
     assert cubin.startswith(b"\x7fELF")
     return [function["name"] for function in json.loads(head)["functions"]], cubin
@@ -221,7 +221,7 @@ def test_what_is_recorded_compiles_and_is_planned(
     trace = recorder.trace()
     launches.check_launches(trace, CUDA)
     asked = request(trace, "cuda")
-    data = native_lane.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
+    data = native_compiler.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
     built, [call] = launches.Built.parse(data, trace, CUDA), trace.calls
     [made] = launches.Maker(built, CUDA, 0).nodes(call.launches()[0], call, [512, 1024], 0)
     assert built.functions[made.function].name == "_Z11relu_kernelPKfPfl"
@@ -250,7 +250,7 @@ def test_parameters_are_those_of_the_cubin(recorder: Recorder) -> None:
     launches.check_launches(trace, CUDA)
     for more, right in (("", True), (", long n", False), (", float *a, int b", False)):
         asked = request(trace, "cuda") | {"texts": [text.format(more)]}
-        data = native_lane.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
+        data = native_compiler.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
         if right:
             launches.Built.parse(data, trace, CUDA)
         else:
@@ -273,7 +273,7 @@ def test_memory_that_outlives_a_launch_is_refused(recorder: Recorder, text: str,
     trace = recorder.trace()
     launches.check_launches(trace, CUDA)
     asked = request(trace, "cuda")
-    data = native_lane.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
+    data = native_compiler.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
     if right:
         launches.Built.parse(data, trace, CUDA)
     else:
@@ -302,7 +302,7 @@ def kinds() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_honest_kernels_compile(kinds: dict[str, str], name: str) -> None:
-    assert native_lane.unmangled(kinds[name]) == name
+    assert native_compiler.unmangled(kinds[name]) == name
 
 
 def test_host_code_beside_a_kernel_does_no_harm() -> None:
@@ -313,7 +313,7 @@ def test_host_code_beside_a_kernel_does_no_harm() -> None:
         "void run(float *x) { k<<<1, 1>>>(x); CHECK(cudaGetLastError()); }"
     )
     [symbol], _ = made(source, ["k", "P"])
-    assert native_lane.unmangled(symbol) == "k"
+    assert native_compiler.unmangled(symbol) == "k"
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_host_code_beside_a_kernel_does_no_harm() -> None:
     ],
 )
 def test_a_kernel_is_found_by_its_name_in_the_source(symbol: str, name: str) -> None:
-    assert native_lane.unmangled(symbol) == name
+    assert native_compiler.unmangled(symbol) == name
 
 
 WRONG = ("", "P", "PPPP", "PPi", "PPQ", "PPd", "qPq", "PP?")

@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT / "worker"), str(PACKS / "cuda"), str(PACKS / "thunderk
 
 import cuda_build  # noqa: E402
 import tk_build  # noqa: E402
-from lane import hosted_lane, native_lane  # noqa: E402
+from compiler import hosted_compiler, native_compiler  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda  # noqa: E402
 from shared.native_source import Parameter  # noqa: E402
@@ -99,7 +99,7 @@ GOOD = sorted(p.name for p in (PACKS / "cuda" / "selftest" / "good").glob("*.py"
 
 
 def launches(lib: native_record.Library, code: Callable[[Parameter], str]) -> list[list[str]]:
-    """Every function that Python can reach, as a lane is asked for it."""
+    """Every function that Python can reach, as a compiler is asked for it."""
     for name in dir(lib):
         getattr(lib, name)  # which raises where it cannot be called
     found = lib._functions.items()
@@ -108,7 +108,7 @@ def launches(lib: native_record.Library, code: Callable[[Parameter], str]) -> li
 
 def built(source: str, lib: native_record.Library, toolchain: native.Toolchain) -> bytes:
     asked = launches(lib, native_record._code)
-    return native_lane.compile_cubins(native.launches(source, asked), toolchain)
+    return native_compiler.compile_cubins(native.launches(source, asked), toolchain)
 
 
 def expanded(source: str, *calls: tuple) -> list[dict]:
@@ -118,12 +118,12 @@ def expanded(source: str, *calls: tuple) -> list[dict]:
         {"text": 0, "function": name, "tuned": False, "args": [placed(arg) for arg in args]}
         for name, *args in calls
     ]
-    data = hosted_lane.expand_launches({"texts": [source], "launches": asked}, tk_build.toolchain())
+    data = hosted_compiler.expand_launches({"texts": [source], "launches": asked}, tk_build.toolchain())
     return json.loads(data.partition(b"\n")[0])["launches"]
 
 
 def placed(word: list | int) -> dict | int | None:
-    """As a lane is told an argument: a buffer and bytes from its start, or a word."""
+    """As a compiler is told an argument: a buffer and bytes from its start, or a word."""
     if not isinstance(word, list):
         return word
     told = native.tensor(0)
@@ -176,9 +176,9 @@ def test_host_functions_are_called_by_words(
         "{ k<<<b ? -c : 1, 1>>>(x, a * c, s == nullptr && y == nullptr); }\n"
         'extern "C" cudaError_t fails(int code) { return (cudaError_t)code; }\n'
     )
-    build = hosted_lane._build_program
+    build = hosted_compiler._build_program
     once = functools.cache(lambda text, names: build(text, json.loads(names), tk_build.toolchain()))
-    monkeypatch.setattr(hosted_lane, "_build_program", lambda text, names, _: once(text, json.dumps(names)))
+    monkeypatch.setattr(hosted_compiler, "_build_program", lambda text, names, _: once(text, json.dumps(names)))
     words = ("launch", [0, 64], None, 2.0, True, -3, None)
     [told, _] = expanded(source, words, ("fails", 0))
     [node] = told["nodes"]
@@ -215,7 +215,7 @@ TK_GOOD = sorted(p.name for p in (PACKS / "thunderkittens" / "selftest" / "good"
 def test_good_selftests_of_thunderkittens_build(name: str, compiler: None, headers: None) -> None:
     source = source_of(PACKS / "thunderkittens" / "selftest" / "good" / name)
     lib = tk_build.build(source)
-    data = hosted_lane.expand_launches(native.calls(source, launches(lib, kind)), tk_build.toolchain())
+    data = hosted_compiler.expand_launches(native.calls(source, launches(lib, kind)), tk_build.toolchain())
     assert b"\x7fELF" in data
 
 

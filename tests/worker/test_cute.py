@@ -24,10 +24,10 @@ from shared import packages  # noqa: E402
 
 packages.add("cute-dsl")
 
-import lane_answers  # noqa: E402
+import compiler_answers  # noqa: E402
 import native_run  # noqa: E402
 from judge import launches, traces  # noqa: E402
-from lane import cute_lane  # noqa: E402
+from compiler import cute_compiler  # noqa: E402
 from shared import fatbin, program  # noqa: E402
 
 TASK = """
@@ -148,7 +148,7 @@ def test_what_does_not_launch_kernels_of_this_call_is_refused(
     assert told in recorded(tmp_path, text).get("error", ""), told
 
 
-# ---- the lane ------------------------------------------------------------------
+# ---- the compiler ------------------------------------------------------------------
 
 KERNEL = """
 module attributes {gpu.container_module} {
@@ -167,13 +167,13 @@ module attributes {gpu.container_module} {
 """
 
 
-def lane(here: str = "", top: str = "") -> bytes:
+def compiler(here: str = "", top: str = "") -> bytes:
     text = KERNEL.replace("HERE", here).replace("TOP", top)
-    return cute_lane.compile_cute(native_run.request(read(trace_of(text)), "cute"))
+    return cute_compiler.compile_cute(native_run.request(read(trace_of(text)), "cute"))
 
 
 def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
-    head, _, cubin = lane().partition(b"\n")
+    head, _, cubin = compiler().partition(b"\n")
     told = json.loads(head)
     assert told["modules"] == [{"kind": "cubin", "bytes": len(cubin)}] and cubin.startswith(b"\x7fELF")
     assert told["functions"] == [{"module": 0, "name": "k"}]
@@ -190,13 +190,13 @@ def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
     ],
 )  # fmt: skip
 def test_code_of_another_making_is_refused(here: str, top: str, told: str) -> None:
-    with pytest.raises(cute_lane.Denied, match=told):
-        lane(here, top)
+    with pytest.raises(cute_compiler.Denied, match=told):
+        compiler(here, top)
 
 
 def test_what_is_no_mlir_is_refused() -> None:
-    with pytest.raises(cute_lane.Denied, match="not MLIR"):
-        cute_lane.compile_cute(native_run.request(read(trace_of("module {")), "cute"))
+    with pytest.raises(cute_compiler.Denied, match="not MLIR"):
+        cute_compiler.compile_cute(native_run.request(read(trace_of("module {")), "cute"))
 
 
 def test_a_fat_binary_that_lies_about_its_sizes_has_no_cubin() -> None:
@@ -249,9 +249,9 @@ def trace_of(text: str, *sizes: int) -> dict:
 def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
     trace = read(told())
     [asked] = native_run.request(trace, "cute")["launches"]
-    node = cute_lane._cute_node(0, asked, SIZES)
-    data = lane_answers.answer([[node]], lane_answers.cubin({"k": tuple(SIZES)}))
-    [made] = lane_answers.planned(data, trace, "cute", 256).calls[1]
+    node = cute_compiler._cute_node(0, asked, SIZES)
+    data = compiler_answers.answer([[node]], compiler_answers.cubin({"k": tuple(SIZES)}))
+    [made] = compiler_answers.planned(data, trace, "cute", 256).calls[1]
     assert made.params == (
         program.Pointer(256 + 16),
         program.Struct(bytes(8) + b"\x11" * 16, ((0, program.Pointer(512)),)),
@@ -263,7 +263,7 @@ def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
 def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> None:
     """A driver would read what lies behind those that are missing."""
     trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", ""), *sizes))
-    data = cute_lane.compile_cute(native_run.request(trace, "cute"))
+    data = cute_compiler.compile_cute(native_run.request(trace, "cute"))
     if right:
         launches.Built.parse(data, trace, CUTE)
     else:
@@ -273,8 +273,8 @@ def test_parameters_are_those_of_the_cubin(sizes: list[int], right: bool) -> Non
 
 def test_a_damaged_answer_is_read_or_refused() -> None:
     trace = read(trace_of(KERNEL.replace("HERE", "").replace("TOP", "")))
-    data = cute_lane.compile_cute(native_run.request(trace, "cute"))
-    lane_answers.is_read_or_refused(data, trace, "cute", 300)
+    data = cute_compiler.compile_cute(native_run.request(trace, "cute"))
+    compiler_answers.is_read_or_refused(data, trace, "cute", 300)
 
 
 def change(path: str, value: object) -> dict:
@@ -311,11 +311,11 @@ def test_a_trace_that_says_something_else_is_refused(path: str, value: object) -
         ("args.p3", {"b": "00"}),
     ],
 )  # fmt: skip
-def test_what_the_lane_or_its_reader_finds_is_refused(
+def test_what_the_compiler_or_its_reader_finds_is_refused(
     path: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cubin = lane_answers.cubin({"k": tuple(SIZES)})
-    monkeypatch.setattr(cute_lane, "_cute_cubin", lambda *_: cubin)
+    cubin = compiler_answers.cubin({"k": tuple(SIZES)})
+    monkeypatch.setattr(cute_compiler, "_cute_cubin", lambda *_: cubin)
     trace = read(change(path, value))
     with pytest.raises((traces.BadTrace, traces.Refused)):
-        lane_answers.planned(cute_lane.compile_cute(native_run.request(trace, "cute")), trace, "cute")
+        compiler_answers.planned(cute_compiler.compile_cute(native_run.request(trace, "cute")), trace, "cute")

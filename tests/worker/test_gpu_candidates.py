@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 import cuda_build  # noqa: E402
 from judge import launches  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from native_run import Recorder, request  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native  # noqa: E402
@@ -139,7 +139,7 @@ def test_a_cuda_candidate_builds_and_passes_what_its_functions_want(
     launches.check_launches(trace, launches.FAMILIES["cuda"])
     assert len(trace.steady.launches()) == 1
     asked = request(trace, "cuda")
-    data = native_lane.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
+    data = native_compiler.compile_cubins(asked, cuda_build.toolchain(asked["target"]))
     assert launches.Built.parse(data, trace, launches.FAMILIES["cuda"]).modules
 
 

@@ -1,6 +1,6 @@
 """The seeds of packs that need a GPU to run, as far as a machine without one can tell: each
 is recorded by the real recorder, its trace read by the judge, its kernels compiled for sm_90
-by the lane. What they compute is left to a GPU (make test-gpu)."""
+by the compiler. What they compute is left to a GPU (make test-gpu)."""
 from __future__ import annotations
 
 import json

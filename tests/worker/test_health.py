@@ -22,7 +22,7 @@ PATIENCE = ("--patience", "2")
 # For a frame to come. A candidate that hangs ends by its own processor time, and a machine with
 # eight other tests on it may need ten times as long.
 PATIENT_S = 300
-# Makes recorders and lanes, and what executes.
+# Makes recorders and compilers, and what executes.
 ZYGOTES = RECORDS, EXECUTES = ("c-cpu", "c-cpu+runner")
 # Computes, says what its harness never says, and ends.
 LAST_WORDS = """

@@ -1,5 +1,5 @@
 """Host functions that launch kernels, run without data: what becomes of their calls, what they
-cannot do, and what the judge makes of a lane that lies. Everything is compiled by nvcc; nothing
+cannot do, and what the judge makes of a compiler that lies. Everything is compiled by nvcc; nothing
 needs a GPU."""
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-import lane_answers
+import compiler_answers
 from native_run import Recorder, request
 from test_nvcc_seeds import expanded
 from test_nvcc_seeds import needs as needs_pack
@@ -24,7 +24,7 @@ from judge import launches, summary  # noqa: E402
 from judge.executors import kernel_counts  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
 from judge.traces import Refused, Trace  # noqa: E402
-from lane import hosted_lane  # noqa: E402
+from compiler import hosted_compiler  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native, native_cuda  # noqa: E402
 from shared.program import Launch, Pointer, Struct, TensorMap  # noqa: E402
@@ -193,14 +193,14 @@ def once(monkeypatch: pytest.MonkeyPatch) -> None:
         native_cuda.nvcc()
     except native.ToolchainError as problem:
         pytest.skip(f"nothing can be compiled: {problem}")
-    real = hosted_lane._build_program
+    real = hosted_compiler._build_program
 
     def build(source: str, functions: list, toolchain: native.Toolchain) -> Any:
         if source not in _built:
             _built[source] = real(source, every_function(library(source)), toolchain)
         return _built[source]
 
-    monkeypatch.setattr(hosted_lane, "_build_program", build)
+    monkeypatch.setattr(hosted_compiler, "_build_program", build)
 
 
 def toolchain() -> native.Toolchain:
@@ -233,14 +233,14 @@ def recorded(*calls: tuple, source: str = SOURCE) -> Trace:
 
 
 def answered(trace: Trace) -> bytes:
-    """What the lane says."""
-    return hosted_lane.expand_launches(request(trace, "hosted"), toolchain())
+    """What the compiler says."""
+    return hosted_compiler.expand_launches(request(trace, "hosted"), toolchain())
 
 
 def planned(*calls: tuple, source: str = SOURCE) -> list[tuple[str, Launch]]:
     """The launches of calls, with the kernels' plain names; buffer i begins at (i + 1) << 32."""
     trace = recorded(*calls, source=source)
-    made = lane_answers.planned(answered(trace), trace, "hosted")
+    made = compiler_answers.planned(answered(trace), trace, "hosted")
     return [(made.functions[n.function].name, n) for n in made.calls[1]]
 
 
@@ -398,7 +398,7 @@ REFUSED: dict[str, tuple[tuple, str]] = {
 def test_host_code_cannot(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call, words = REFUSED[what]
     if what == "loop":
-        monkeypatch.setattr(hosted_lane, "RUN_S", 1)
+        monkeypatch.setattr(hosted_compiler, "RUN_S", 1)
     assert words in wrong(call)
 
 
@@ -443,7 +443,7 @@ def test_a_source_that_cannot_be_built(code: str, words: str) -> None:
         planned(("f",), source=f'{code}\nextern "C" void f() {{ }}\n')
 
 
-# ---- a lane that lies --------------------------------------------------------------
+# ---- a compiler that lies --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -457,12 +457,12 @@ def test_a_source_that_cannot_be_built(code: str, words: str) -> None:
 )
 def test_a_rewritten_answer_is_refused(change: Callable[[dict], object]) -> None:
     trace = recorded(("tensor_map", X, 32, 64, 16, 0, 0))
-    lane_answers.refused(answered(trace), trace, "hosted", change)
+    compiler_answers.refused(answered(trace), trace, "hosted", change)
 
 
 def test_a_damaged_answer_is_read_or_refused() -> None:
     trace = recorded(("tensor_map", X, 32, 64, 16, 0, 0), ("pads", X, X, 4))
-    lane_answers.is_read_or_refused(answered(trace), trace, "hosted", 400)
+    compiler_answers.is_read_or_refused(answered(trace), trace, "hosted", 400)
 
 
 def test_the_sizes_of_parameters_are_those_of_the_cubin() -> None:
@@ -585,7 +585,7 @@ BOXED = {
 }  # fmt: skip
 
 
-def test_in_the_box_host_code_finds_neither_data_nor_the_lane(folder: Path) -> None:
+def test_in_the_box_host_code_finds_neither_data_nor_the_compiler(folder: Path) -> None:
     needs_pack("thunderkittens")
     (folder / "task.py").write_text(TASK)
     jobs = []

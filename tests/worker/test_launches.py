@@ -1,4 +1,4 @@
-"""The one format of launches: what the judge takes from a trace, and from the lane that compiled
+"""The one format of launches: what the judge takes from a trace, and from the compiler that compiled
 it. Both may say anything."""
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from lane_answers import alter, answer, cubin, is_read_or_refused, node, planned, refused
+from compiler_answers import alter, answer, cubin, is_read_or_refused, node, planned, refused
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "cuda")]
 
 from judge import launches, shared_object, traces  # noqa: E402
 from judge.judging import Verdict  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from native_run import parse, request  # noqa: E402
 from shared import native as native_shared  # noqa: E402
 from shared import program  # noqa: E402
@@ -56,7 +56,7 @@ void g(void) { f(0, 0, 0, 0, 0); }
 
 @functools.cache
 def library(text: str = TEXT) -> bytes:
-    made = native_lane.compile_libraries(native_shared.calls(text, [("f", "ppidb")]), TOOLCHAIN)
+    made = native_compiler.compile_libraries(native_shared.calls(text, [("f", "ppidb")]), TOOLCHAIN)
     return made.partition(b"\n")[2]
 
 
@@ -89,7 +89,7 @@ def taken(trace: traces.Trace, family: launches.Family) -> traces.Trace:
 
 def test_a_call_becomes_words() -> None:
     trace = taken(native(), NATIVE)
-    made = planned(native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native", 1024)
+    made = planned(native_compiler.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native", 1024)
     assert [module.kind for module in made.modules] == ["library"]
     assert made.functions == (program.Function(0, "monkeys_call_f"),)
     bits = struct.unpack("<Q", struct.pack("<d", 1.5))[0]
@@ -107,7 +107,7 @@ def test_a_launch_has_parameters_of_their_size() -> None:
     trace = taken(cuda(), CUDA)
     asked = request(trace, "cuda")
     assert asked["launches"][0]["args"]["p0"] == {"t": [0, "float32", [2, 2], [2, 1], True]}
-    told = native_lane._cuda_node(KERNEL, asked["launches"][0])
+    told = native_compiler._cuda_node(KERNEL, asked["launches"][0])
     assert told == node(PARAMS, grid=[4, 5, 6], block=[32, 2, 1], shared=1024)
     data = answer([[told]], cubin({"k": (8, 8, 8, 1, 4, 8, 1)}))
     [made] = planned(data, trace, "cuda", 1024).calls[1]
@@ -119,7 +119,7 @@ def test_a_library_is_built_for_each_text_that_is_called() -> None:
     nodes = [changed(CALL, "text", to=2), CALL, changed(CALL, "function", to="g"), CALL]
     nodes[2]["args"] = []
     trace = taken(native(nodes, texts=[TEXT, "", TEXT + "\n"]), NATIVE)
-    made = planned(native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native")
+    made = planned(native_compiler.compile_libraries(request(trace, "native"), TOOLCHAIN), trace, "native")
     assert [call.function for call in made.calls[1]] == [0, 1, 2, 1]
     assert [(f.module, f.name) for f in made.functions] == [
         (0, "monkeys_call_f"), (1, "monkeys_call_f"), (1, "monkeys_call_g")]  # fmt: skip
@@ -242,13 +242,13 @@ def test_launches_that_no_recorder_tells_are_refused(make: Callable[[], traces.T
         lambda: cuda([LAUNCH, changed(LAUNCH, "kernel", to=1)], kernels=[KERNEL, KERNEL | {"params": "P"}]),
     ],
 )
-def test_what_a_lane_finds_malformed_is_a_bad_trace(
+def test_what_a_compiler_finds_malformed_is_a_bad_trace(
     make: Callable[[], traces.Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The judge leaves it to the lane, or to its reader, what a language makes of an argument."""
-    monkeypatch.setattr(native_lane, "_cuda_cubin", lambda *_: (["k"], cubin({"k": (8, 8, 8, 1, 4, 8, 1)})))
+    """The judge leaves it to the compiler, or to its reader, what a language makes of an argument."""
+    monkeypatch.setattr(native_compiler, "_cuda_cubin", lambda *_: (["k"], cubin({"k": (8, 8, 8, 1, 4, 8, 1)})))
     trace = taken(make(), CUDA)
-    data = native_lane.compile_cubins(request(trace, "cuda"), TOOLCHAIN)
+    data = native_compiler.compile_cubins(request(trace, "cuda"), TOOLCHAIN)
     with pytest.raises((traces.BadTrace, traces.Refused)):
         planned(data, trace, "cuda")
 
@@ -392,7 +392,7 @@ def test_a_forged_answer_is_refused(what: str) -> None:
 )
 def test_a_library_gets_addresses_and_numbers_alone(change: Callable[[dict], object]) -> None:
     trace = taken(native(), NATIVE)
-    data = native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN)
+    data = native_compiler.compile_libraries(request(trace, "native"), TOOLCHAIN)
     refused(data, trace, "native", change)
 
 
@@ -469,7 +469,7 @@ def test_a_damaged_answer_is_read_or_refused() -> None:
 
 def test_a_damaged_answer_of_a_c_compiler_is_read_or_refused() -> None:
     trace = taken(native([CALL, changed(CALL, "args", 3, to=2.5)]), NATIVE)
-    data = native_lane.compile_libraries(request(trace, "native"), TOOLCHAIN)
+    data = native_compiler.compile_libraries(request(trace, "native"), TOOLCHAIN)
     is_read_or_refused(data, trace, "native", 400)
 
 
@@ -480,12 +480,12 @@ def test_a_damaged_answer_of_nvcc_is_read_or_refused() -> None:
     text = ("__global__ void k(float *x, float *y, long long n, unsigned char b, float f, double d, bool s)\n"
             "{ x[n] = b + f + d + s; }\n")  # fmt: skip
     trace = taken(cuda([LAUNCH, changed(LAUNCH, "grid", to=[1, 1, 1])], texts=[text]), CUDA)
-    data = native_lane.compile_cubins(request(trace, "cuda"), cuda_build.toolchain("sm_90"))
+    data = native_compiler.compile_cubins(request(trace, "cuda"), cuda_build.toolchain("sm_90"))
     is_read_or_refused(data, trace, "cuda", 400)
 
 
 def test_a_damaged_trace_is_read_or_refused() -> None:
-    """And what is taken can be asked of a lane."""
+    """And what is taken can be asked of a compiler."""
     chance, good = random.Random(1), 0
     for family, kernels, node in ((NATIVE, [], CALL), (CUDA, [KERNEL], LAUNCH), (HOSTED, [], CALL)):
         for _ in range(300):
@@ -557,9 +557,9 @@ def test_a_library_that_keeps_or_runs_anything_is_refused(change: Callable[[byte
     {"options": None}, {"options": ["cc", "-I /tmp"]}, {"options": ["cc", "-fplugin=/tmp/x.so"]},
     {"options": ["cc\n"]}, {"options": ["cc"] * 2000},
 ])  # fmt: skip
-def test_a_lane_that_says_something_else_of_its_work_is_refused(change: dict) -> None:
+def test_a_compiler_that_says_something_else_of_its_work_is_refused(change: dict) -> None:
     trace = native()
-    said = native_lane.compile_libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
+    said = native_compiler.compile_libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
     head, _, data = said.partition(b"\n")
     told = json.loads(head)
     [(source, options)] = launches.Built.parse(said, trace, NATIVE).sources.values()

@@ -22,7 +22,7 @@ PATHS = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
 sys.path[:0] = PATHS
 
 import c_cpu  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from native_run import Recorder, Runner, load_library  # noqa: E402
 from recorder import native_record  # noqa: E402
 from shared import native  # noqa: E402
@@ -47,14 +47,14 @@ def toolchain(request: pytest.FixtureRequest) -> native.Toolchain:
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """What is recorded is executed at once."""
-    runner = Runner(lambda request: native_lane.compile_libraries(request, c_cpu.TOOLCHAIN))
+    runner = Runner(lambda request: native_compiler.compile_libraries(request, c_cpu.TOOLCHAIN))
     monkeypatch.setattr(native_record, "_current", lambda: runner)
     return runner
 
 
 def made(source: str, *launches: list[str], toolchain: native.Toolchain = c_cpu.TOOLCHAIN) -> bytes:
     """The library."""
-    return native_lane.compile_libraries(native.calls(source, launches), toolchain).partition(b"\n")[2]
+    return native_compiler.compile_libraries(native.calls(source, launches), toolchain).partition(b"\n")[2]
 
 
 def refused(source: str) -> str:
@@ -450,8 +450,8 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path) -> Non
 def test_another_flag_or_another_compiler_is_another_identity() -> None:
     plain = c_cpu.TOOLCHAIN
     other = dataclasses.replace(plain, flags=(*plain.flags, "-O1"))
-    assert native_lane.native_identity(plain) == native_lane.native_identity(plain)
-    assert native_lane.native_identity(plain) != native_lane.native_identity(other)
+    assert native_compiler.native_identity(plain) == native_compiler.native_identity(plain)
+    assert native_compiler.native_identity(plain) != native_compiler.native_identity(other)
 
 
 # ---- files a kernel may not bring along --------------------------------------------

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "worker"), str(ROOT / "packs" / "c-cpu")]
 
 import c_cpu  # noqa: E402
-from lane import native_lane  # noqa: E402
+from compiler import native_compiler  # noqa: E402
 from shared import native, plain_c  # noqa: E402
 from shared.native import BuildError  # noqa: E402
 
@@ -22,8 +22,8 @@ KERNEL = "void f(float *x) {{ {} }}\n"
 
 
 def plain(source: str) -> str:
-    """What the lane compiles of it; that it compiles is shown, too."""
-    head = native_lane.compile_libraries(native.calls(source, [("f", "p")]), c_cpu.TOOLCHAIN).partition(b"\n")[0]
+    """What is compiled of it; that it compiles is shown, too."""
+    head = native_compiler.compile_libraries(native.calls(source, [("f", "p")]), c_cpu.TOOLCHAIN).partition(b"\n")[0]
     [library] = json.loads(head)["modules"]
     return library["source"]
 

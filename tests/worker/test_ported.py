@@ -23,7 +23,7 @@ from task_text import task
 from worker_run import ROOT, VERIFY
 
 from judge.steps import Ask  # isort: skip
-from lane import native_lane  # isort: skip
+from compiler import native_compiler  # isort: skip
 from shared import native  # isort: skip
 
 FILES = ["triton/09_batch_norm", "triton/11_linear_relu", "triton/14_cumsum", "c-cpu/17_max_pool2d",
@@ -437,7 +437,7 @@ def test_the_file_compiles_what_the_judge_compiled(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.syspath_prepend(str(ROOT / "packs" / "c-cpu"))
     toolchain = importlib.import_module("c_cpu").TOOLCHAIN
-    native_lane.compile_libraries(native.calls(text, [("f_kernel", "ppi")]), toolchain)
+    native_compiler.compile_libraries(native.calls(text, [("f_kernel", "ppi")]), toolchain)
     assert delivered == (tmp_path / "cc.said").read_text()
 
 

@@ -25,7 +25,7 @@ sys.modules.pop("adapter", None)
 import adapter  # noqa: E402
 
 def compile(request: dict) -> bytes:
-    """As a lane answers (shared/child.py)."""
+    """As a compiler answers (shared/child.py)."""
     return adapter.compile(translated(request, adapter.translate))
 
 
@@ -277,7 +277,7 @@ CANDIDATES = {
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
-def test_only_what_the_lane_has_translated_and_checked_is_judged(name: str) -> None:
+def test_only_what_the_compiler_has_translated_and_checked_is_judged(name: str) -> None:
     hostile, result, call, verdict, words = CANDIDATES[name]
     text = MODEL.replace("RESULT", result).replace("HOSTILE", hostile).replace("CALL", call, 1)
     record = small_loop.verify(TASK, text, "quill")

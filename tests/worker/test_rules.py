@@ -44,7 +44,7 @@ def with_line(line: str) -> str:
 
 
 def lying(change: Callable[[dict, bytes], bytes | None], tells: str = "record") -> Loop:
-    """A loop whose recorder (or lane) changes its answer: the JSON line in place, or all of it."""
+    """A loop whose recorder (or compiler) changes its answer: the JSON line in place, or all of it."""
     loop = Loop()
 
     def answer(wanted: Ask) -> dict | None:
@@ -120,7 +120,7 @@ def test_7_2_the_language_is_checked_before_anything_compiles(tmp_path: Path) ->
     assert record["verdict"] == "compile_error" and not mark.exists()
 
 
-def test_7_2_a_lane_checks_for_itself(tmp_path: Path) -> None:
+def test_7_2_a_compiler_checks_for_itself(tmp_path: Path) -> None:
     """Asked by a judge that has not looked: the executor's check is not the only one."""
     mark = tmp_path / "mark"
     bad = with_line(f"tl.core.builtins.exec(\"open({str(mark)!r}, 'w')\")")
@@ -136,7 +136,7 @@ def test_7_2_a_lane_checks_for_itself(tmp_path: Path) -> None:
     assert record["verdict"] == "compile_error" and not mark.exists()
 
 
-def test_7_2_what_a_lane_says_of_its_binaries_is_checked() -> None:
+def test_7_2_what_a_compiler_says_of_its_binaries_is_checked() -> None:
     def change(told: dict, blob: bytes) -> None:
         told["functions"][0]["name"] = "another"
 

@@ -13,9 +13,9 @@ import worker_run
 from worker_run import ROOT, VERIFY, Job, Outcome, family_of
 
 WORKER = ROOT / "worker"
-SIDES = ("judge", "recorder", "lane", "executor", "direct", "shared")
+SIDES = ("judge", "recorder", "compiler", "executor", "direct", "shared")
 MAY_IMPORT = {
-    "judge": {"judge", "shared"}, "recorder": {"recorder", "shared"}, "lane": {"lane", "shared"},
+    "judge": {"judge", "shared"}, "recorder": {"recorder", "shared"}, "compiler": {"compiler", "shared"},
     "executor": {"executor", "shared"}, "direct": {"direct", "shared"}, "shared": {"shared"},
 }  # fmt: skip
 OPENS = """
@@ -110,7 +110,7 @@ def looked(request: pytest.FixtureRequest, folder: Path) -> Outcome:
 
 def test_a_recorder_sees_neither_the_judge_nor_an_executor(looked: Outcome) -> None:
     answer = looked.answers["recorder"]
-    assert "seen: recorder lane shared;" in answer["feedback"], answer
+    assert "seen: recorder compiler shared;" in answer["feedback"], answer
 
 
 def test_an_interpreter_sees_neither_the_judge_nor_a_recorder(looked: Outcome) -> None:

@@ -26,13 +26,13 @@ pytest.importorskip("tilelang", reason="tilelang is not installed: ./setup pack 
 import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
 import tvm  # noqa: E402
-import lane_answers  # noqa: E402
+import compiler_answers  # noqa: E402
 import native_run  # noqa: E402
 import worker_run  # noqa: E402
 from judge import launches, traces  # noqa: E402
-from lane import Answer, tilelang_ir, tilelang_lane  # noqa: E402
-from lane.tilelang_ir import Denied  # noqa: E402
-from lane.tilelang_lane import CompileFailed  # noqa: E402
+from compiler import Answer, tilelang_compiler, tilelang_ir  # noqa: E402
+from compiler.tilelang_ir import Denied  # noqa: E402
+from compiler.tilelang_compiler import CompileFailed  # noqa: E402
 from recorder import tilelang_record  # noqa: E402
 from shared import program  # noqa: E402
 from tvm.target import Target  # noqa: E402
@@ -114,7 +114,7 @@ def request(trace: traces.Trace, device: str) -> dict:
 
 
 def built(trace: traces.Trace, device: str) -> launches.Built:
-    return launches.Built.parse(tilelang_lane.compile_tilelang(request(trace, device)), trace, TILELANG)
+    return launches.Built.parse(tilelang_compiler.compile_tilelang(request(trace, device)), trace, TILELANG)
 
 
 def planned(trace: traces.Trace, made: launches.Built, config: int = 0) -> list[program.Node]:
@@ -353,7 +353,7 @@ def test_configurations_that_name_files_or_code_are_refused(configs, flags):
         tilelang_ir.check_configuration(configs, flags)
 
 
-def test_the_lane_checks_before_it_reads(recorder):
+def test_the_compiler_checks_before_it_reads(recorder):
     tilelang.compile(one_thread(calls_extern))(meta(128))
     with pytest.raises(Denied, match="call_extern"):
         built(recorder.trace(), "cpu")
@@ -381,8 +381,8 @@ def test_language_that_the_good_examples_use_is_allowed(recorder):
         model(*[meta(*shape, dtype=dtype) for shape in inputs])
         assert len(recorder.nodes) > before, path.stem
     for kernel in recorder.trace().kernels:
-        tilelang_lane.load_kernel(kernel, recorder.texts)
-        tilelang_lane.lower(kernel, recorder.texts, tilelang_lane.arch_target("cuda", "sm_90"))
+        tilelang_compiler.load_kernel(kernel, recorder.texts)
+        tilelang_compiler.lower(kernel, recorder.texts, tilelang_compiler.arch_target("cuda", "sm_90"))
 
 
 # ---- on the CPU ------------------------------------------------------------------
@@ -493,9 +493,9 @@ def test_what_a_kernel_asks_of_a_gpu_that_has_less_is_told(recorder):
     kernel = tilelang.compile(product(512, 512, 1024, deep=256, stages=4), out_idx=[2])
     kernel(meta(512, 1024, **half), meta(1024, 512, **half))
     trace = recorder.trace()
-    hopper = tilelang_lane.arch_target("cuda", "sm_90")
-    lowered = tilelang_lane.lower(trace.kernels[0], trace.texts, hopper)
-    answer = tilelang_lane._Kernels(request(trace, "cuda"), Answer())
+    hopper = tilelang_compiler.arch_target("cuda", "sm_90")
+    lowered = tilelang_compiler.lower(trace.kernels[0], trace.texts, hopper)
+    answer = tilelang_compiler._Kernels(request(trace, "cuda"), Answer())
     lowered.first, answer.kernels[0] = 0, lowered
     with pytest.raises(CompileFailed, match="out of resource: shared memory, required: 524288"):
         answer.nodes(request(trace, "cuda")["launches"][0])
@@ -558,14 +558,14 @@ def test_a_damaged_answer_is_read_or_refused(recorder):
     for rows in (128, 300):
         kernel(meta(rows, 64, **half), meta(64, 128, **half))
     trace = recorder.trace()
-    data = tilelang_lane.compile_tilelang(request(trace, "cuda"))
-    lane_answers.is_read_or_refused(data, trace, "tilelang", 300)
+    data = tilelang_compiler.compile_tilelang(request(trace, "cuda"))
+    compiler_answers.is_read_or_refused(data, trace, "tilelang", 300)
 
 
 def test_a_damaged_answer_with_a_library_is_read_or_refused(recorder):
     tilelang.compile(scaled_product(32, 32, 32), out_idx=[2])(meta(32, 32), meta(32, 32), 0.125, 3)
     trace = recorder.trace()
-    lane_answers.is_read_or_refused(tilelang_lane.compile_tilelang(request(trace, "cpu")), trace, "tilelang", 300)
+    compiler_answers.is_read_or_refused(tilelang_compiler.compile_tilelang(request(trace, "cpu")), trace, "tilelang", 300)
 
 
 def test_an_autotuner_without_a_configuration_that_compiles_is_a_compile_error(recorder):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lane_answers import cubin as elf
+from compiler_answers import cubin as elf
 from launching import kernel, launch, source, trace, vector
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +126,7 @@ def test_configurations_are_bounded_and_each_is_checked() -> None:
             launches.check_launches(one(good["args"], tuned=tuned), TRITON)
 
 
-def test_a_lane_learns_of_tensors_only_their_dtype_and_alignment() -> None:
+def test_a_compiler_learns_of_tensors_only_their_dtype_and_alignment() -> None:
     told = one({"x": vector(0, 64, offset=5), "y": {"desc": list(DESC)}})
     launches.check_launches(told, TRITON)
     (asked,) = launches.requests(told, TRITON)["launches"]

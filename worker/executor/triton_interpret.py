@@ -124,7 +124,7 @@ def _place() -> str:
 
 
 def _no_address(*_: Any) -> NoReturn:
-    """The compiler's check (triton_lane.py), with the line."""
+    """The compiler's check (triton_compiler.py), with the line."""
     raise Denied(f"{_place()} makes an integer of a pointer, or a pointer of an integer: where tensors "
                  "lie is nothing that a kernel may compute with")  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Compiled binaries that are kept between candidates; in the judge.
 
-A lane compiles kernels in a boxed process that has no data and runs none of the candidate's host
+Kernels are compiled in a boxed process that has no data and runs none of the candidate's host
 code. Its answer is kept under the hash of all its inputs: the candidate's text, the request, the
-compiler. So a hostile source that subverts a compiler only affects itself."""
+toolchain. So a hostile source that subverts a compiler only affects itself."""
 
 import contextlib
 import hashlib
@@ -52,7 +52,7 @@ class Cache:
 
 
 class Builds:
-    """Answers of lanes, and what they depend on."""
+    """Answers of compilers, and what they depend on."""
 
     def __init__(self, folder: str | None) -> None:
         self.cache = Cache(Path(folder)) if folder else None

@@ -71,7 +71,7 @@ class Progress:
 
 
 def fail_if_broken(answer: dict) -> None:
-    """The pack's adapter failed, not the candidate. Only for lanes and interpreters."""
+    """The pack's adapter failed, not the candidate. Only for compilers and interpreters."""
     told = answers.broken(answer)
     if told is not None:
         raise NoChild(f"the pack is broken: {told}")

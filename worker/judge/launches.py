@@ -1,12 +1,12 @@
-"""One format of launches for all languages: what a trace may say of them, what a lane is asked, and
-what it answers. A recorder and a lane are hostile, and whatever a lane answers is executed over the
-memory of the trials. So all of that is checked here, by one reader and one check of bounds, and an
+"""One format of launches for all languages: what a trace may say of them, what a compiler is asked,
+and what it answers. A recorder and a compiler are hostile, and whatever a compiler answers is executed
+over the memory of the trials. So all of that is checked here, by one reader and one check of bounds, and an
 accepted launch gets no address outside the buffers of the tensors that the trace gives to it.
 
-What differs per language is a lane's work, which has no data: it makes nodes of launches. Where
+What differs per language is a compiler's work, which has no data: it makes nodes of launches. Where
 Triton's kernels are interpreted, the executor gets the trace's own launches instead.
 
-A lane is asked the distinct launches of a trace, in the order of their first appearance:
+A compiler is asked the distinct launches of a trace, in the order of their first appearance:
 
   {"kernel": k, "grid": […], "args": {…}, "options": {…}, "tuned": bool} |
   {"text": t, "function": name, "args": […], "tuned": bool}
@@ -55,7 +55,7 @@ _REACH = 1 << 42  # bytes from a tensor's first element
 _OPTION = re.compile(r"[\w.,=+-]+", re.ASCII)
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,3999}")
 _CLUSTER = (16, 16, 16)
-CANNOT = "A kernel cannot be launched: "  # what a lane's errors begin with that are not its own words
+CANNOT = "A kernel cannot be launched: "  # what a compiler's errors begin with that are not its own words
 
 
 # ---- what differs per language ---------------------------------------------------------
@@ -110,7 +110,7 @@ FAMILIES = {
 
 def check_launches(trace: Trace, family: Family) -> None:
     """Raises BadTrace or Refused unless every kernel and launch has a known form and stays within
-    the buffers of its call. A lane refuses what its language does not have."""
+    the buffers of its call. A compiler refuses what its language does not have."""
     for source in trace.texts:
         try:
             source.encode()  # it reaches a compiler through a file
@@ -197,7 +197,7 @@ def _check_argument(arg: object, call: Call, trace: Trace, kinds: frozenset[str]
         plain_number(arg, "an argument")
 
 
-# ---- what a lane is asked --------------------------------------------------------------
+# ---- what a compiler is asked ----------------------------------------------------------
 
 
 def raw_tensors(told: dict) -> Iterator[list]:
@@ -273,7 +273,7 @@ def _distinct(trace: Trace, family: Family) -> dict[str, tuple[dict, int]]:
 
 
 def requests(trace: Trace, family: Family) -> dict:
-    """What a lane has to compile."""
+    """What is to be compiled."""
     found = _distinct(trace, family)
     order = {key: i for i, key in enumerate(found)}
     groups = {
@@ -284,7 +284,7 @@ def requests(trace: Trace, family: Family) -> dict:
     return {"launches": [asked for asked, _ in found.values()], "groups": sorted(map(list, groups))}
 
 
-# ---- what a lane answers ---------------------------------------------------------------
+# ---- what a compiler answers -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Built:
-    """A lane's answer, checked. `launches` maps the key of a request to nodes; configurations of an
+    """A compiler's answer, checked. `launches` maps the key of a request to nodes; configurations of an
     autotuner that failed are missing. `sources` has of each text that became a library what was
     compiled in its place, and how."""
 
@@ -318,7 +318,7 @@ class Built:
     @staticmethod
     def parse(data: bytes, trace: Trace, family: Family) -> "Built":
         """Raises BadTrace for an answer that is none, Refused for binaries that are not allowed, and
-        a Verdict for an error that the lane found."""
+        a Verdict for an error that the compiler found."""
         try:
             told, binaries = headed(data)
             if "malformed" in told:
@@ -333,14 +333,14 @@ class Built:
             asked = _distinct(trace, family)
             answers = listed(told["launches"], len(asked), "answers")
             if len(answers) != len(asked):
-                raise BadTrace("answers of the lane are missing")
+                raise BadTrace("answers of the compiler are missing")
             made = {}
             for (key, (request, count)), answer in zip(asked.items(), answers):
                 nodes = _read_launch(answer, request["tuned"], count, functions, takes)
                 if nodes is not None:
                     made[key] = nodes
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as problem:
-            raise BadTrace(f"the lane's answer cannot be read: {problem}") from None
+            raise BadTrace(f"the compiler's answer cannot be read: {problem}") from None
         except cubin.BadCubin as problem:
             said = f"the compiled kernels cannot be used: {problem}; keep what lasts in a tensor"
             raise Refused("cubin", said) from None
@@ -390,7 +390,7 @@ def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Mo
 
 
 def _read_source(told: dict, texts: int) -> tuple[int, tuple[str, tuple[str, ...]]]:
-    """The lane checked the source before it compiled it. What is delivered is checked here."""
+    """The source was checked before it was compiled. What is delivered is checked here."""
     source = text(told["source"], BUILT_BYTES, "a compiled text")
     options = [text(word, 100, "an option") for word in listed(told["options"], ARGUMENTS, "options")]
     try:

@@ -20,7 +20,7 @@ HEADER_BYTES = 32 << 20
 # Commas and brackets of a header: besides these, so many for each node or configuration. Marks of
 # quotation in a text are escaped, and a text has no more of the others than twice as many.
 MARKS, MARKS_OF_NODE, MARKS_OF_QUOTE = 1 << 20, 200, 2
-ANSWER_BYTES = 8 << 20  # of JSON in a lane's answer
+ANSWER_BYTES = 8 << 20  # of JSON in a compiler's answer
 BLOB_BYTES = 64 << 20  # of constants
 NODES = BUFFERS = 20000  # of a call
 DIMENSIONS = 16

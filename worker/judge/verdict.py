@@ -378,13 +378,13 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
 # ---- recording and compiling ---------------------------------------------------
 
 
-def in_file(message: dict, deadline_ms: int, most: int, lane: bool = False) -> Generator:
+def in_file(message: dict, deadline_ms: int, most: int, compiler: bool = False) -> Generator:
     """Asks for a long answer, whose bytes arrive in our own memory. Returns the answer and the
     bytes."""
     file = HostRegion(Layout(size=most))
     try:
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
-        if lane:
+        if compiler:
             fail_if_broken(answer)
         size = 0 if "error" in answer or "refused" in answer else answers.size_told(answer, most)
         return answer, bytes(file.map[:size])
@@ -525,8 +525,8 @@ def device_target(job: dict) -> str | None:
 
 
 def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Builds) -> Generator:
-    """The trace's kernels as binaries, from the cache or from a lane: a fresh process without
-    data."""
+    """The trace's kernels as binaries, from the cache or from a compiler: a fresh process
+    without data."""
     p.stage, started = "compile", time.monotonic()
     request = launches.requests(trace, family) | {
         "source": job["candidate"], "kernels": trace.kernels, "texts": trace.texts,

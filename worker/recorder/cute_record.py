@@ -1,8 +1,8 @@
 """How launches of CuTe DSL become nodes of a trace. Its compiler runs the candidate's Python
 and makes MLIR of it: kernels, and host code that launches them. In the process of the
 candidate both are compiled, and the host code runs over addresses of fake tensors, linked
-with a CUDA runtime that writes launches down (cute_host.c). The MLIR travels as a text; a
-lane compiles it once more, and only that binary is executed.
+with a CUDA runtime that writes launches down (cute_host.c). The MLIR travels as a text; it is
+compiled once more elsewhere (cute_compiler.py), and only that binary is executed.
 
   KERNEL = {"text": number of the MLIR among the texts, "name": symbol, "params": [bytes, …]}
   launch = {"op": "launch", "kernel": k, "grid": [x, y, z], "args": {"p0": ARG, …},

@@ -61,7 +61,7 @@ class Adapter(Protocol):
 
     def prepare(self, mode: str) -> None:
         """Once, in the zygote: imports the language, and loads what a first kernel would.
-        `mode` is `record` (recorders and lanes), `interpret` or `direct`."""
+        `mode` is `record` (recorders and compilers), `interpret` or `direct`."""
 
     def child(self, mode: str) -> None:
         """In each child, after the box: what cannot be done before the fork."""
@@ -89,14 +89,14 @@ class Recording(Adapter, Protocol):
         """Patches the language's launching. `current()` is the recorder while forward runs."""
 
     def compile(self, request: dict) -> bytes:
-        """In a lane: the kernels of a trace as binaries, in the family's layout."""
+        """In a compiler: the kernels of a trace as binaries, in the family's layout."""
 
 
 class Translating(Recording, Protocol):
     """Of a pack whose language is its own and is compiled by way of C or CUDA C++."""
 
     def translate(self, program: str) -> Translated:
-        """In a lane, before `compile`: the program as source for the family's compiler, and what
+        """In a compiler, before `compile`: the program as source for the family's toolchain, and what
         may be launched. Raises a compile error for what is not of the language."""
 
 

@@ -10,7 +10,7 @@ The judge's first message after `ping` says which one it is for. A process has o
 zygote forks a new child each time. It decides nothing.
 
 A failure in the pack's own adapter is ours. A child shows it by ending before it has answered
-`ping`. A lane and an interpreter, in which none of the candidate's host code runs, answer
+`ping`. A compiler and an interpreter, in which none of the candidate's host code runs, answer
 `broken`."""
 
 import ctypes
@@ -30,7 +30,7 @@ from shared.frames import Broken, recv_message, send_message
 LIMIT = 64 << 20  # from the judge, which is trusted: sources are long
 TEXT = 16000  # characters of an error that are passed on
 # The classes of our own exceptions mean nothing to who wrote the candidate.
-_OWN_CLASS = re.compile(r"^(?:recorder|lane|executor|direct|shared|pack_adapter)(?:\.\w+)+: ?", re.M)
+_OWN_CLASS = re.compile(r"^(?:recorder|compiler|executor|direct|shared|pack_adapter)(?:\.\w+)+: ?", re.M)
 OURS = (__file__, translation.__file__)  # which call the adapter
 _PR_SET_DUMPABLE = 4  # 0: nobody else opens its memory, whatever the kernel would allow
 
@@ -120,7 +120,7 @@ class Child:
         return self.hand_over(data, m, fds)
 
     def compile(self, m: dict, fds: list[int]) -> dict:
-        """A compiler, or host functions of the candidate's (hosted_lane.py), run in programs that
+        """A compiler, or host functions of the candidate's (hosted_compiler.py), run in programs that
         this process starts: what it says stays its own. An interrupt from one of them would be
         raised wherever this process is, as if the adapter had failed."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)

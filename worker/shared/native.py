@@ -1,9 +1,9 @@
 """native.py: what recording and building of C-like kernels share: how one kind of
 source is compiled, and what a compiler has to say.
 
-A pack whose kernels are text describes its compiler as a `Toolchain`. The recorder
-reads the preprocessed text (native_record.py), a lane compiles it (native_lane.py,
-hosted_lane.py).
+A pack whose kernels are text describes its `Toolchain`: gcc, nvcc. The recorder reads the
+preprocessed text (native_record.py), a compiler makes binaries of it (native_compiler.py,
+hosted_compiler.py).
 """
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _kind(arg: object) -> str:
 
 
 def calls(source: str, functions: list, **more: object) -> dict:
-    """What a lane is asked to build of a source that calls these functions, each with its letters,
+    """What is asked of the compiler for a source that calls these functions, each with its letters,
     for those who try whether it can. A tensor has one float, every number is 1."""
     given = {"i": 1, "b": True, "d": 1.0}
     launches = [

@@ -1,5 +1,5 @@
-"""plain_c.py: C with nothing left to look up. It is what a lane compiles, what is judged and what is
-delivered, in place of the text that its author wrote.
+"""plain_c.py: C with nothing left to look up. It is what is compiled, judged and delivered,
+in place of the text that its author wrote.
 
 A preprocessor tells a text where it is compiled: which files there are, what they are called and what
 they say. So it runs once, and what it leaves of the author's own lines, with the headers that they

@@ -1,7 +1,7 @@
 """translation.py: packs whose language is their own and reaches a machine by way of C or CUDA C++
 (`"language": "own-in-python"` in pack.json).
 
-Translation is a lane's work. A recorder runs the candidate's Python: what translates there is the
+Translation is the compiler's work. A recorder runs the candidate's Python: what translates there is the
 candidate's to replace, and what it hands on may be any C. So a trace holds programs of the
 language, and what is compiled comes from `translate` of the pack's adapter, in a process that has
 run nothing of the candidate's.
@@ -36,7 +36,7 @@ class Translated:
 
 
 def translated(request: dict, translate: Callable[[str], Translated]) -> dict:
-    """A lane's request with source in place of programs."""
+    """A compiler's request with source in place of programs."""
     texts = list(request["texts"])
     found: dict[int, Translated] = {}
     for told in request["launches"]:

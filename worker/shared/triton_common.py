@@ -1,5 +1,5 @@
-"""What recorder, lane and interpreter share for the languages that Triton compiles: kernels
-rebuilt from the trace after the check, values of the trace, and which errors are the compiler's.
+"""What recorder, compiler and interpreter share for the languages that Triton compiles: kernels
+rebuilt from the trace after the check, values of the trace, and which errors are Triton's.
 Nothing of the candidate's is imported."""
 
 import functools
@@ -25,7 +25,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
-_OWN = ("lane/triton_lane.py", "shared/triton_common.py", "shared/kernel_language.py",
+_OWN = ("compiler/triton_compiler.py", "shared/triton_common.py", "shared/kernel_language.py",
         "shared/kernel_names.py", "shared/kernel_assembly.py")  # fmt: skip
 DEEPEST = 16  # tuples in tuples
 _DTYPES = {

@@ -1,6 +1,6 @@
 """A right kernel that is not of the pack's language, in a trace that the candidate writes itself:
 `monkeys pack check --verify` demands that it is refused. The recorder runs in the candidate's
-process, so every candidate can do this. Only a lane, which has run none of its Python, can tell.
+process, so every candidate can do this. Only a compiler, which has run none of its Python, can tell.
 
 In a language that a translator turns into C or CUDA C++, this is C or CUDA C++ of the candidate's
 own. In a pack whose candidates write these themselves, it brings another file along. Elsewhere it

@@ -1,5 +1,5 @@
-"""The lane's side: compiles the kernels of a trace, boxed, without data and without the
-candidate's host code, and says what each launch becomes. What a lane is asked and what it answers,
+"""The compiler's side: compiles the kernels of a trace, boxed, without data and without the
+candidate's host code, and says what each launch becomes. What it is asked and what it answers,
 judge/launches.py says; here answers are written. A launch is hostile, too: its form was checked,
 what a language makes of it was not."""
 

@@ -1,4 +1,4 @@
-"""native_lane.py: compiles a recorded text, in a process without data.
+"""native_compiler.py: compiles a recorded text, in a process without data.
 
 A library gets a function more for each function that the trace calls, generated into
 the candidate's own translation unit:
@@ -27,7 +27,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from lane import NULL, Answer, Malformed, answer_of, as_number, node, value
+from compiler import NULL, Answer, Malformed, answer_of, as_number, node, value
 from shared import kernel_assembly, native, plain_c
 from shared.native import BuildError, Toolchain, ToolchainError
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import tilelang
 import tvm
-from lane import Answer, Malformed, answer_of, as_number, node, tilelang_ir, value
-from lane.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
+from compiler import Answer, Malformed, answer_of, as_number, node, tilelang_ir, value
+from compiler.tilelang_host import Address, Host, HostError, Launch, Slot, TensorArgument
 from shared import native
 from tilelang.cuda.backend import tilelang_callback_cuda_compile
 from tilelang.env import TILELANG_TEMPLATE_PATH

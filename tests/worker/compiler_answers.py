@@ -1,4 +1,4 @@
-"""Lanes' answers as a hostile lane would change them, and cubins that are nothing but tables."""
+"""Answers as a hostile compiler would change them, and cubins that are nothing but tables."""
 
 from __future__ import annotations
 

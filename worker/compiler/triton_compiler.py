@@ -1,6 +1,6 @@
 """Compiles the launches of a trace, in a process without data and without a GPU.
 
-A launch's arguments are as in the trace, but of a tensor the lane is told [number, dtype,
+A launch's arguments are as in the trace, but of a tensor the compiler is told [number, dtype,
 address modulo 16]: its number among the tensors, and what a kernel depends on."""
 
 import builtins
@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import triton
-from lane import NULL, Answer, Malformed, answer_of, as_number, node, value
+from compiler import NULL, Answer, Malformed, answer_of, as_number, node, value
 from shared import kernel_assembly, kernel_language
 from shared.program import ITEM
 from shared.triton_common import (

@@ -1,8 +1,8 @@
-/* cuda_host.c: the CUDA runtime that a candidate's host functions are linked with in a lane.
+/* cuda_host.c: the CUDA runtime that a candidate's host functions are linked with in a compiler.
  * It runs no kernel and has no device: it writes down what would be launched, with the bytes of
  * every parameter, and answers questions as an H100 would. There is no data in its process.
  *
- * hosted_lane.py speaks to it by lines. Standard input:
+ * hosted_compiler.py speaks to it by lines. Standard input:
  *
  *   key HEX                             32 digits that begin every tensor map
  *   kernel NAME REGISTERS SHARED N SIZE...    of each kernel: its parameters' sizes in bytes
@@ -46,7 +46,7 @@ struct kernel {
     const void *function; /* the host's stub, which stands for it */
     long dynamic; /* bytes of shared memory that it may have; -1: as usual */
     int large_cluster;
-    int known; /* the lane has told what follows */
+    int known; /* what follows has been read */
     int registers, shared, params;
     uint32_t size[PARAMETERS];
 };
@@ -458,7 +458,7 @@ static int bad_map(const void *map, unsigned dtype, unsigned rank,
     return swizzle && box[0] * map_bytes[dtype] > widths[swizzle];
 }
 
-/* 128 bytes that only the lane knows the meaning of: the key, and a number. */
+/* 128 bytes that only the compiler knows the meaning of: the key, and a number. */
 static void write_map(void *map)
 {
     unsigned char *byte = map;
@@ -773,14 +773,14 @@ cudaError_t cudaFree(void *p)
     return cudaSuccess; /* which is how some wake the device */
 }
 
-/* ---- what the lane asks for ---- */
+/* ---- what the compiler asks for ---- */
 
 static char *next(char **rest)
 {
     char *word = strsep(rest, " \n");
 
     if (!word)
-        fail("the lane's question ends too early");
+        fail("the compiler's question ends too early");
     return word;
 }
 

@@ -1,4 +1,4 @@
-"""hosted_lane.py: what a candidate's host functions launch, found out without data.
+"""hosted_compiler.py: what a candidate's host functions launch, found out without data.
 
 A host function builds the parameters of kernels and launches them. It runs here, in a
 program of its own that is linked with a CUDA runtime of ours (cuda_host.c), which writes
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lane import Answer, answer_of, native_lane, node
+from compiler import Answer, answer_of, native_compiler, node
 from shared import native, native_cuda
 from shared.native import BuildError, Toolchain, ToolchainError
 from shared.program import MAP_ITEM
@@ -124,14 +124,14 @@ def _words_of_call(told: dict) -> dict:
             buffers.setdefault(buffer, (number, at, size))
             args.append([buffer, at])
         else:
-            args.append(0 if arg is None else native_lane.word(arg))
+            args.append(0 if arg is None else native_compiler.word(arg))
     return {"text": told["text"], "function": told["function"], "args": args, "buffers": buffers}
 
 
 def hosted_identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
-    own = native_lane.digest(Path(__file__).read_bytes() + RUNTIME.read_bytes())
-    return f"{native_lane.native_identity(toolchain)} {own}"
+    own = native_compiler.digest(Path(__file__).read_bytes() + RUNTIME.read_bytes())
+    return f"{native_compiler.native_identity(toolchain)} {own}"
 
 
 # ---- building --------------------------------------------------------------------
@@ -160,13 +160,13 @@ def _build_program(source: str, functions: list, toolchain: Toolchain) -> _Progr
         work = Path(folder)
         (work / native_cuda.RUNTIME_OBJECT).write_bytes(runtime(toolchain.compiler[0]))
         try:
-            said = native_lane.compile_text(work, source, "calls", more, toolchain, "program")
+            said = native_compiler.compile_text(work, source, "calls", more, toolchain, "program")
         except BuildError as problem:
             raise BuildError(_missing_explained(str(problem))) from None
-        kernels = _kernels(native_lane.assembly(work), said)
+        kernels = _kernels(native_compiler.assembly(work), said)
         if not kernels:
             raise BuildError("the source has no kernel (a __global__ function that is launched)")
-        return _Program((work / "program").read_bytes(), native_lane.only(work, "*.cubin"), kernels)
+        return _Program((work / "program").read_bytes(), native_compiler.only(work, "*.cubin"), kernels)
 
 
 def _host_stub(name: str, kinds: str) -> str:
@@ -191,7 +191,7 @@ def _missing_explained(said: str) -> str:
 
 @lru_cache(maxsize=None)
 def runtime(compiler: str) -> bytes:
-    """cuda_host.c as an object: compiled once for all lanes that are forked afterwards."""
+    """cuda_host.c as an object: compiled once, for all processes that are forked afterwards."""
     include = native_cuda.toolkit(compiler) / "include"
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -358,7 +358,7 @@ def _nodes_of_call(call: dict, runs: list[_Call], places: list[dict], index: dic
     nodes = []
     for n, launch in enumerate(runs[0].launches):
         given = [[run.launches[n].params[i] for run in runs] for i in range(len(launch.params))]
-        where = f"{call['function']}: launch of {native_lane.unmangled(launch.name)}"
+        where = f"{call['function']}: launch of {native_compiler.unmangled(launch.name)}"
         params = [
             _Bytes(f"{where}, parameter {i}", runs, places[0], places[2]).param(*data)
             for i, data in enumerate(given)

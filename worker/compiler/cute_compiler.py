@@ -8,7 +8,7 @@ import re
 from cutlass._mlir import ir
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.cutlass_dsl.cutlass import CuTeDSL
-from lane import Answer, Malformed, answer_of, as_number, native_lane, node
+from compiler import Answer, Malformed, answer_of, as_number, native_compiler, node
 from shared import fatbin, kernel_assembly
 
 _LONGEST = 8000  # characters of an error
@@ -39,7 +39,7 @@ def compile_cute(request: dict) -> bytes:
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
         launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
-        for text, kernels in native_lane.launched(launches).items():
+        for text, kernels in native_compiler.launched(launches).items():
             first = made.module("cubin", _cute_cubin(request["texts"][text], arch), kernels)
             numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
         for kernel, told in launches:

@@ -1,4 +1,4 @@
-"""The lane: checked kernels become cubins for a GPU that is not there, with what a launch
+"""The compiler: checked kernels become cubins for a GPU that is not there, with what a launch
 needs to know; what does not compile says why."""
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("triton")
 
 from judge import launches, traces  # noqa: E402
 from judge.launches import Node  # noqa: E402
-from lane import triton_lane  # noqa: E402
+from compiler import triton_compiler  # noqa: E402
 from shared import kernel_language, triton_common  # noqa: E402
 
 
@@ -39,7 +39,7 @@ def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> lau
     request = launches.requests(told, TRITON) | {
         "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",
     }  # fmt: skip
-    data = triton_lane.compile_triton(json.loads(json.dumps(request)))
+    data = triton_compiler.compile_triton(json.loads(json.dumps(request)))
     return launches.Built.parse(data, told, TRITON)
 
 
@@ -240,9 +240,9 @@ def test_a_failing_pass_brings_its_diagnostics_along() -> None:
 
 
 def test_the_compilers_own_output_is_kept_for_the_error() -> None:
-    with triton_lane._printed() as printed:
+    with triton_compiler._printed() as printed:
         os.write(2, b"k.py:3:4: error: something about layouts\nreproducer generated: error\n")
-    said = triton_lane._triton_explained("k", RuntimeError("PassManager::run failed"), printed)
+    said = triton_compiler._triton_explained("k", RuntimeError("PassManager::run failed"), printed)
     assert said.splitlines() == ["k: RuntimeError: PassManager::run failed",
                                  "k.py:3:4: error: something about layouts"]  # fmt: skip
 
