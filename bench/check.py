@@ -51,12 +51,12 @@ def pack_rules(name: str) -> list[dict]:
     return rules + chosen["rules"]
 
 
-def python_time(name: str, told: dict) -> float:
+def python_time(name: str, answer: dict) -> float:
     rules = [
-        (re.compile(r["pcre"], re.MULTILINE), told["views"][r["view"]], r["kind"] == "require")
+        (re.compile(r["pcre"], re.MULTILINE), answer["views"][r["view"]], r["kind"] == "require")
         for r in pack_rules(name)
     ]
-    assert len(rules) == told["rules"]
+    assert len(rules) == answer["rules"]
     rounds = max(1, COUNT // 10)
     start = time.process_time()
     for _ in range(rounds):
@@ -81,10 +81,10 @@ def tokenize_time(text: str) -> float:
 def compare(program: Path, name: str, file: str) -> None:
     argv = [program, ROOT / "packs", "triton", name, file, str(COUNT)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    theirs, lexing = python_time(name, told), tokenize_time(told["views"]["all"])
-    whole, patterns = told["us_per_check"], told["us_patterns"]
-    print(f"{name}: {told['rules']} rules")
+    answer = json.loads(done.stdout)
+    theirs, lexing = python_time(name, answer), tokenize_time(answer["views"]["all"])
+    whole, patterns = answer["us_per_check"], answer["us_patterns"]
+    print(f"{name}: {answer['rules']} rules")
     print(f"  Python: re, patterns alone {theirs:8.1f} us; its tokenizer {lexing:8.1f} us")
     print(f"  monkeys, whole check:      {whole:8.1f} us; ratio to re {theirs / whole:5.1f}, "
           f"to re and tokenizer {(theirs + lexing) / whole:5.1f}")  # fmt: skip

@@ -22,10 +22,10 @@ def main() -> None:
     for members, rounds in ((200, 2000), (10_000, 40)):
         argv = [program, str(members), str(DIM), str(rounds)]
         done = subprocess.run(argv, capture_output=True, text=True, check=True)
-        told = json.loads(done.stdout)
-        ours, plain = told["us"] / 1e3, told["plain_us"] / 1e3
+        answer = json.loads(done.stdout)
+        ours, plain = answer["us"] / 1e3, answer["plain_us"] / 1e3
         print(f"  {members:6} vectors: {ours:8.4f} ms; plain loop {plain:8.4f} ms; "
-              f"ratio {plain / ours:5.1f}; {told['agree']} of 3 the same")  # fmt: skip
+              f"ratio {plain / ours:5.1f}; {answer['agree']} of 3 the same")  # fmt: skip
 
 
 main()

@@ -41,14 +41,14 @@ def measure(program: Path, url: str, server: int, in_flight: int, how: str) -> N
     start = cpu_s(server)
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     theirs = (cpu_s(server) - start) / calls * 1e3
-    told = json.loads(done.stdout)
-    assert told["failed"] == 0 and told["answered"] == calls, told
-    rate = calls / told["wall_s"]
-    warm = (calls - in_flight) / told["warm_s"]
+    answer = json.loads(done.stdout)
+    assert answer["failed"] == 0 and answer["answered"] == calls, answer
+    rate = calls / answer["wall_s"]
+    warm = (calls - in_flight) / answer["warm_s"]
     print(f"  {in_flight:5} in flight, {how:6}: {rate:7.1f} calls/s of {in_flight}, "
           f"ratio {rate / in_flight:.3f}, after the first round {warm / in_flight:.3f}; "
-          f"{told['cpu_ms']:.3f} ms CPU a call (the server {theirs:.3f}); "
-          f"{told['kb']:.1f} KB a call in flight")  # fmt: skip
+          f"{answer['cpu_ms']:.3f} ms CPU a call (the server {theirs:.3f}); "
+          f"{answer['kb']:.1f} KB a call in flight")  # fmt: skip
 
 
 def main() -> None:

@@ -26,17 +26,17 @@ def main() -> None:
         guide = packs / "c-cpu/guide.md"
         text = guide.read_text()
         guide.write_text((text * (GUIDE // len(text) + 1))[:GUIDE])
-        told = json.loads(
+        answer = json.loads(
             subprocess.run(
                 [f"{sys.argv[1]}/bench-prompt", ROOT / "prompts", packs / "c-cpu", str(COUNT)],
                 check=True,
                 capture_output=True,
             ).stdout
         )
-    size = (told["system_bytes"] + told["user_bytes"]) / 1000
-    print(f"one prompt of {size:.0f} KB on {platform.machine()}: {told['build_us']:.0f} us")
-    print(f"hashing its messages from the beginning: {told['hash_us']:.0f} us")
-    print(f"ratio: {told['build_us'] / told['hash_us']:.2f}")
+    size = (answer["system_bytes"] + answer["user_bytes"]) / 1000
+    print(f"one prompt of {size:.0f} KB on {platform.machine()}: {answer['build_us']:.0f} us")
+    print(f"hashing its messages from the beginning: {answer['hash_us']:.0f} us")
+    print(f"ratio: {answer['build_us'] / answer['hash_us']:.2f}")
 
 
 main()

@@ -19,12 +19,12 @@ def one(program: Path, tasks: int, attempts: int) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         argv = [program, folder, str(tasks), str(attempts)]
         done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    told["cpu_ms"] = told["cpu_s"] * 1e3 / told["attempts"]
-    print(f"  {tasks:6} tasks x {attempts:2}: {told['attempts']:6} attempts, "
-          f"{told['cpu_ms']:.3f} ms CPU each, {told['wall_s']:.1f} s, "
-          f"peak {told['peak_mb']:.0f} MB, {told['solved']} solved")  # fmt: skip
-    return told
+    record = json.loads(done.stdout)
+    record["cpu_ms"] = record["cpu_s"] * 1e3 / record["attempts"]
+    print(f"  {tasks:6} tasks x {attempts:2}: {record['attempts']:6} attempts, "
+          f"{record['cpu_ms']:.3f} ms CPU each, {record['wall_s']:.1f} s, "
+          f"peak {record['peak_mb']:.0f} MB, {record['solved']} solved")  # fmt: skip
+    return record
 
 
 def main() -> None:

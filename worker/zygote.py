@@ -489,7 +489,7 @@ class Zygote:
 def main() -> None:
     o = options()
     sys.path.insert(1, o.pack)  # after worker/
-    with unfit.told():
+    with unfit.reported():
         zygote = Zygote(o)
     zygote.run()
 

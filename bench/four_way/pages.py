@@ -82,8 +82,8 @@ def verdict(rows: list[Row], task: str, steps: int) -> str:
     name, other = min(best.items(), key=lambda item: min(item[1]))
     ratio = min(other) / min(mine)
     spread = max(max(v) / min(v) for v in (mine, other))
-    told = f"ours against {name}: {ratio:.2f} times as fast"
-    return told + (f"; sweeps differ by {spread:.2f}: noise" if max(ratio, 1 / ratio) <= spread else "")
+    text = f"ours against {name}: {ratio:.2f} times as fast"
+    return text + (f"; sweeps differ by {spread:.2f}: noise" if max(ratio, 1 / ratio) <= spread else "")
 
 
 def markdown(rows: list[Row], facts: dict[str, str]) -> str:
@@ -108,8 +108,8 @@ def markdown(rows: list[Row], facts: dict[str, str]) -> str:
                 f"{_time(r.graph_p20, r.graph_median, r.graph_p80)} | {r.n} | "
                 f"{'; '.join(notes).replace('|', '/')} |"
             )
-        told = [(t, verdict(rows, task, t)) for t in sorted({r.T for r in _of(rows, task=task)})]
-        lines += ["", *(f"- T = {t}: {text}" for t, text in told if text)]
+        verdicts = [(t, verdict(rows, task, t)) for t in sorted({r.T for r in _of(rows, task=task)})]
+        lines += ["", *(f"- T = {t}: {text}" for t, text in verdicts if text)]
     return "\n".join(lines) + "\n"
 
 

@@ -51,8 +51,8 @@ class Point:
     truth_dtype: str = ""
 
     def __post_init__(self) -> None:
-        told = json.loads((TASKS / f"{self.stem}.json").read_text())
-        self.tolerance = sidecar.of({"id": self.stem, "sidecar": told}).tolerance
+        spec = json.loads((TASKS / f"{self.stem}.json").read_text())
+        self.tolerance = sidecar.of({"id": self.stem, "sidecar": spec}).tolerance
         self.space = inputs.namespace(self.source, self.stem)
         made = inputs.make(self.space, 1, "plain", self.device, self.dtype)
         names = self.space["Model"].forward.__code__.co_varnames[1:]

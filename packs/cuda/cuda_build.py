@@ -24,7 +24,7 @@ __all__ = ["build"]
 
 
 def toolchain(target: str) -> native.Toolchain:
-    """Less time than the pack gives a build, so that slowness is told by its name."""
+    """Less time than the pack gives a build, so that slowness has its own name."""
     return native_cuda.cubin_toolchain(100, target, ["-std=c++17"])
 
 

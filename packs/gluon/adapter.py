@@ -18,7 +18,7 @@ def warm(p, n, B: gl.constexpr):
     x = gl.load(p + i, mask=i < n, other=0.0)
     gl.store(p + i, x + gl.sum(x, axis=0), mask=i < n)
 """
-_TOLD = {
+_SPEC = {
     "name": "warm", "line": 2, "bind": {"gl": {"module": "triton.experimental.gluon.language"}},
     "defaults": {}, "noinline": False, "do_not_specialize": [], "language": "gluon",
 }  # fmt: skip
@@ -27,7 +27,7 @@ _TOLD = {
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
     args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 128}
-    triton_common.warm_up(compile, _WARM, _TOLD, args)
+    triton_common.warm_up(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:

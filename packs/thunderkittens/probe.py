@@ -72,8 +72,8 @@ def run(built: bytes) -> bool:
     x = torch.arange(16 * 64, device="cuda").to(torch.bfloat16).view(16, 64)
     y = torch.empty_like(x)
     head, _, cubin = built.partition(b"\n")
-    told = json.loads(head)
-    [node] = told["launches"][0]["nodes"]
+    header = json.loads(head)
+    [node] = header["launches"][0]["nodes"]
     [[_, data, addresses]] = node["params"]
     given = bytearray.fromhex(data)
     for at, (_, tensor, offset) in addresses:
@@ -81,7 +81,7 @@ def run(built: bytes) -> bool:
     driver = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
-    symbol = told["functions"][node["function"]]["name"].encode()
+    symbol = header["functions"][node["function"]]["name"].encode()
     check(driver.cuModuleGetFunction(ctypes.byref(function), module, symbol))
     value = ctypes.create_string_buffer(bytes(given), len(given))
     params = (ctypes.c_void_p * 1)(ctypes.addressof(value))

@@ -60,7 +60,7 @@ def headers_digest() -> str:
 
 def toolchain() -> native.Toolchain:
     """Less time than the pack gives a build and three runs of what it makes, so that slowness
-    is told by its name."""
+    has its own name."""
     folders = [root() / "include", root() / "prototype", root()]
     flags = [*_FLAGS.split(), *(f"-I{folder}" for folder in folders)]
     plain = native_cuda.hosted_toolchain(150, TARGET, flags)

@@ -8,7 +8,7 @@ from shared import packages
 
 packages.add("tlx", "triton")  # before Triton is imported
 
-import triton.language.extra.tlx  # noqa: E402, F401 - its absence is told here
+import triton.language.extra.tlx  # noqa: E402, F401 - its absence is reported here
 from compiler import triton_compiler  # noqa: E402
 from recorder import triton_record  # noqa: E402
 from shared import triton_common  # noqa: E402
@@ -26,7 +26,7 @@ def warm(p, n, B: tl.constexpr):
     x = tlx.local_load(held[0])
     tl.store(p + i, x + tl.sum(x, axis=0), mask=i < n)
 """
-_TOLD = {
+_SPEC = {
     "name": "warm", "line": 2, "defaults": {}, "noinline": False, "do_not_specialize": [],
     "bind": {"tl": {"module": "triton.language"}, "tlx": {"module": "triton.language.extra.tlx"}},
     "language": "triton",
@@ -36,7 +36,7 @@ _TOLD = {
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
     args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 128}
-    triton_common.warm_up(compile, _WARM, _TOLD, args)
+    triton_common.warm_up(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:

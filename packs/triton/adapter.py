@@ -17,7 +17,7 @@ def warm(p, n, B: tl.constexpr):
     x = tl.load(p + i, mask=i < n, other=0.0)
     tl.store(p + i, x + tl.sum(x, axis=0), mask=i < n)
 """
-_TOLD = {"name": "warm", "line": 2, "bind": {"tl": {"module": "triton.language"}}, "defaults": {},
+_SPEC = {"name": "warm", "line": 2, "bind": {"tl": {"module": "triton.language"}}, "defaults": {},
          "noinline": False, "do_not_specialize": [], "language": "triton"}  # fmt: skip
 
 
@@ -31,12 +31,12 @@ def prepare(mode: str) -> None:
         libdevice.apply()
         repairs.apply()
         triton_interpret.prepare()
-        triton_interpret.warm_up(_WARM, _TOLD)
+        triton_interpret.warm_up(_WARM, _SPEC)
     else:
         from recorder import triton_record  # noqa: F401 - or each recorder would
 
         args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 64}
-        triton_common.warm_up(compile, _WARM, _TOLD, args)
+        triton_common.warm_up(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:

@@ -119,15 +119,15 @@ class Run:
         for job in jobs:
             answer = worker.answers.get(job.id, {})
             right = answer.get("verdict") == "correct" and answer.get("evidence") == "E3"
-            self.claim(right, f"{job.id} is correct at E3", self.told(worker, job.id))
+            self.claim(right, f"{job.id} is correct at E3", self.outcome(worker, job.id))
         return worker
 
     def as_expected(self, worker: Session, entry: patches.Entry) -> None:
         verdict = worker.answers.get(entry.name, {}).get("verdict")
         self.claim(verdict in entry.verdicts, f"{entry.name} is {' or '.join(entry.verdicts)}",
-                   self.told(worker, entry.name))  # fmt: skip
+                   self.outcome(worker, entry.name))  # fmt: skip
 
-    def told(self, worker: Session, id: str) -> str:
+    def outcome(self, worker: Session, id: str) -> str:
         if id in worker.infra:
             return f"infra: {worker.infra[id]}"
         answer = worker.answers[id]
@@ -165,8 +165,8 @@ class Run:
                 print(f"#   {job.id}: {times[0]:.4f} ms, times eager and torch.compile: {ratios}")
 
     def seeds_of(self, pack: Path) -> list[Job]:
-        told = json.loads((pack / "pack.json").read_text())
-        if "cuda" not in told["run"]["devices"]:
+        spec = json.loads((pack / "pack.json").read_text())
+        if "cuda" not in spec["run"]["devices"]:
             return []
         done = subprocess.run([sys.executable, "probe.py"], cwd=pack, capture_output=True, text=True, check=False)
         if not done.stdout.startswith("run:"):
@@ -175,8 +175,8 @@ class Run:
         return [
             self.job(f"{seed.name}-{pack.name}-{p}", pack.name, seed / "task.py", seed / "solution.py",
                      precision=p, timing=p == "bf16", timing_ms=60000,
-                     load_ms=told["build"]["timeout_s"] * 1000)
-            for p in BOTH if p in told["run"]["dtypes"]
+                     load_ms=spec["build"]["timeout_s"] * 1000)
+            for p in BOTH if p in spec["run"]["dtypes"]
             for seed in sorted((pack / "seeds").iterdir())
         ]  # fmt: skip
 
@@ -246,7 +246,7 @@ class Run:
         for entry in TRICKS:
             self.as_expected(worker, entry)
         allowed = worker.answers.get("tf32-allowed", {})
-        self.claim(allowed.get("verdict") == "correct", "tf32-allowed is correct", self.told(worker, "tf32-allowed"))
+        self.claim(allowed.get("verdict") == "correct", "tf32-allowed is correct", self.outcome(worker, "tf32-allowed"))
         for name in ("side_stream", "swapped_events"):
             ms = ((worker.answers.get(name, {}).get("timing") or {}).get("ms") or {}).get("median", 0)
             self.claim(ms > 0.5, f"{name} is timed with all its work ({ms:.3f} ms)")
@@ -264,13 +264,13 @@ class Run:
         worker = self.session(jobs, 1)
         answer = worker.answers.get("elsewhere-nowhere", {})
         self.claim(answer.get("verdict") == "launch_error", "a kernel that reads address 0 dies",
-                   self.told(worker, "elsewhere-nowhere"))  # fmt: skip
+                   self.outcome(worker, "elsewhere-nowhere"))  # fmt: skip
         for name in held:
             found = worker.answers.get(f"elsewhere-{name}", {}).get("verdict")
             self.claim(found in ("launch_error", "correct"), f"{name} memory of another process is out of reach",
-                       self.told(worker, f"elsewhere-{name}"))  # fmt: skip
+                       self.outcome(worker, f"elsewhere-{name}"))  # fmt: skip
             after = worker.answers.get(f"after-{name}", {}).get("verdict")
-            self.claim(after == "correct", f"the one after {name} is correct", self.told(worker, f"after-{name}"))
+            self.claim(after == "correct", f"the one after {name} is correct", self.outcome(worker, f"after-{name}"))
 
     def elsewhere(self) -> dict[str, int]:
         """Addresses in this process, where the pattern lies: device memory, host memory that a
@@ -302,7 +302,7 @@ class Run:
             answer = worker.answers.get(job.id, {})
             wanted = ("correct", "E3") if "-with-" in job.id else ("wrong_values", "E0")
             found = answer.get("verdict"), answer.get("evidence")
-            self.claim(found == wanted, f"{job.id} is {wanted[0]}", self.told(worker, job.id))
+            self.claim(found == wanted, f"{job.id} is {wanted[0]}", self.outcome(worker, job.id))
 
     def gate(self) -> None:
         files = sorted(Path(self.o.kernelbench).glob("level[123]/*.py"))

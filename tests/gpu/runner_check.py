@@ -278,30 +278,30 @@ class Check:
         self.claim(torch.allclose(self.region.tensor(out), want, atol=1e-5), "the next run does", done)
 
         self.region.fill()
-        told = self.region.empty(torch.int32, (16,))
-        here = (Pointer(told.at),)
+        words = self.region.empty(torch.int32, (16,))
+        here = (Pointer(words.at),)
         self.load(Launch(1, (1, 1, 1), (32, 1, 1), 0, here))
         seen = []
         for reload in (True, True, False, True):
             self.client.run(reload=reload)
-            seen.append(self.region.tensor(told)[0].item())
+            seen.append(self.region.tensor(words)[0].item())
         self.claim(seen == [1, 1, 2, 1], "a module that is loaded again starts fresh", seen)
 
         out = self.region.empty(torch.float32, (40000,))
         done = self.do(Launch(2, (1, 1, 1), (256, 1, 1), 160000, (Pointer(out.at), Number(4, 40000))))
         holds = torch.equal(self.region.tensor(out), torch.arange(39999.0, -1, -1))
         self.claim(holds, "160,000 bytes of shared memory", done)
-        done = self.do(Fill(told, 0), Launch(3, (64, 1, 1), (128, 1, 1), 0, here, cooperative=True))
-        self.claim(self.region.tensor(told)[1].item() == 64, "a cooperative launch", done)
+        done = self.do(Fill(words, 0), Launch(3, (64, 1, 1), (128, 1, 1), 0, here, cooperative=True))
+        self.claim(self.region.tensor(words)[1].item() == 64, "a cooperative launch", done)
         for blocks in (2, 4, 16):
             done = self.do(Launch(4, (16, 1, 1), (64, 1, 1), 0, here, cluster=(blocks, 1, 1)))
             want = [blocks * 100 + i % blocks for i in range(16)]
-            self.claim(self.region.tensor(told).tolist() == want, f"clusters of {blocks}", done)
+            self.claim(self.region.tensor(words).tolist() == want, f"clusters of {blocks}", done)
         done = self.do(
-            Fill(told, 0), Launch(1, (1, 1, 1), (32, 1, 1), 0, here),
+            Fill(words, 0), Launch(1, (1, 1, 1), (32, 1, 1), 0, here),
             Launch(5, (1, 1, 1), (32, 1, 1), 0, here, pdl=True),
         )  # fmt: skip
-        self.claim(self.region.tensor(told)[:2].tolist() == [1, 2], "a programmatic dependent launch", done)
+        self.claim(self.region.tensor(words)[:2].tolist() == [1, 2], "a programmatic dependent launch", done)
 
     def maps(self) -> None:
         self.region.fill()
@@ -316,8 +316,8 @@ class Check:
         numbers = (0).to_bytes(8, "little") + struct.pack("<ii", 16, 24)
         given = Struct(numbers + bytes(240), ((0, Pointer(out.at)), (128, shape)))
         done = self.do(Launch(9, (1, 1, 1), (32, 1, 1), 0, (given,)))
-        told = "a tensor map and an address in a structure"
-        self.claim(torch.equal(self.region.tensor(out), x[24:32, 16:32]), told, done)
+        claim = "a tensor map and an address in a structure"
+        self.claim(torch.equal(self.region.tensor(out), x[24:32, 16:32]), claim, done)
         bad = TensorMap(p.at + 4, 7, (48, 64), (48 * 4,), (16, 8))
         done = self.load(Fill(out, 0.0), Launch(6, (1, 1, 1), (32, 1, 1), 0, (bad, *params[1:])))
         holds = done.status == Status.LAUNCH_FAILED and done.node == 1 and "INVALID_VALUE" in done.text

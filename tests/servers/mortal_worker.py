@@ -31,5 +31,5 @@ while line := peer.readline():
         f.write(job.get("name", job.get("kind")) + "\n")
     if job.get("do") == "die":
         os._exit(1)
-    told = job.get("task", {}).get("sidecar")
-    tell("answer", name.decode(), json.dumps(told).encode() if told else payload)
+    sidecar = job.get("task", {}).get("sidecar")
+    tell("answer", name.decode(), json.dumps(sidecar).encode() if sidecar else payload)

@@ -81,7 +81,7 @@ try:
         while not jobs:
             take()
         job = jobs.pop(0)
-        told = [step(*words) for words in json.loads(job.payload)["steps"]]
-        send_frame(control, Frame("answer", job.id, 0, json.dumps({"told": told}).encode()))
+        answers = [step(*words) for words in json.loads(job.payload)["steps"]]
+        send_frame(control, Frame("answer", job.id, 0, json.dumps({"answers": answers}).encode()))
 except Broken:
     pass

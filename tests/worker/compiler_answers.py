@@ -104,10 +104,10 @@ def refused(data: bytes, trace: Trace, family: str, change: Callable[[dict], obj
     """The honest answer is taken, and the changed one is not."""
     planned(data, trace, family)
     head, _, binaries = data.partition(b"\n")
-    told = json.loads(head)
-    change(told)
+    header = json.loads(head)
+    change(header)
     try:
-        planned(json.dumps(told).encode() + b"\n" + binaries, trace, family)
+        planned(json.dumps(header).encode() + b"\n" + binaries, trace, family)
     except (BadTrace, Refused):
         return
     except Verdict as end:

@@ -60,13 +60,13 @@ ANSWER = RAW + """
 #include <string.h>
 static void answer(uint64_t status)
 {
-    unsigned char told[4 + 2088] = {0};
+    unsigned char message[4 + 2088] = {0};
     uint32_t size = 2088;
     uint64_t none = ~0ull;
-    memcpy(told, &size, 4);
-    memcpy(told + 4, &status, 8);
-    memcpy(told + 36, &none, 8);
-    (void)!write(3, told, sizeof(told));
+    memcpy(message, &size, 4);
+    memcpy(message + 4, &status, 8);
+    memcpy(message + 36, &none, 8);
+    (void)!write(3, message, sizeof(message));
 }
 """
 
@@ -244,25 +244,25 @@ forgery.add(RELU, call_ms=1000,
 )  # fmt: skip
 
 
-def told_by_a_status(status: int) -> bytes:
+def shown_by_a_status(status: int) -> bytes:
     """The answer that a call failed, with a text."""
     code = f"""
-    char told[4 + 2088] = {{0}};
+    char message[4 + 2088] = {{0}};
     uint32_t size = 2088;
     uint64_t status = {status}, none = ~0ull;
 
-    memcpy(told, &size, 4);
-    memcpy(told + 4, &status, 8);
-    memcpy(told + 36, &none, 8);
-    strcpy(told + 44, "{LEAK}");
-    (void)!write(3, told, sizeof(told));
+    memcpy(message, &size, 4);
+    memcpy(message + 4, &status, 8);
+    memcpy(message + 36, &none, 8);
+    strcpy(message + 44, "{LEAK}");
+    (void)!write(3, message, sizeof(message));
     _exit(0);"""
     return body(code, TELLERS)
 
 
 forgery.add(RELU,
-    inputs_as_the_reason_of_a_failed_launch=told_by_a_status(5),
-    inputs_as_the_reason_of_a_bad_plan=told_by_a_status(2),
+    inputs_as_the_reason_of_a_failed_launch=shown_by_a_status(5),
+    inputs_as_the_reason_of_a_bad_plan=shown_by_a_status(2),
 )  # fmt: skip
 
 

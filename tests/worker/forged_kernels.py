@@ -81,8 +81,8 @@ def a_second_configuration_that_is_wrong() -> bytes:
 @forgery(RELU)
 def a_configuration_with_another_kernel() -> bytes:
     kernels = [kernel("copy_kernel"), kernel("relu_kernel")]
-    told = {"grid": [1], "args": BOTH, "options": {}, "kernel": 1}
-    return relu(nodes=[launch(**BOTH, tuned=[told])], kernels=kernels)
+    config = {"grid": [1], "args": BOTH, "options": {}, "kernel": 1}
+    return relu(nodes=[launch(**BOTH, tuned=[config])], kernels=kernels)
 
 
 @forgery(RELU)

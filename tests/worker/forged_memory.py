@@ -133,10 +133,10 @@ def an_addition_to_the_input() -> bytes:
 
 
 def counted(to: list, value: object) -> bytes:
-    told = [["count", [1], "int64", "buffer"], ["total", [1], "float32", "buffer"]]
+    entries = [["count", [1], "int64", "buffer"], ["total", [1], "float32", "buffer"]]
     buffers = [X, new(), state("count"), state("total")]
     nodes = [launch(**BOTH), {"op": "add", "to": to, "value": value}]
-    return relu(buffers=buffers, nodes=nodes, state=told)
+    return relu(buffers=buffers, nodes=nodes, state=entries)
 
 
 forgery.add(COUNTED,
@@ -164,8 +164,8 @@ forgery.add(SCALE,
 
 @forgery(SCALE)
 def a_state_that_claims_to_be_larger() -> bytes:
-    told = [["scale", [1 << 30], "float32", "parameter"], SCALES[1]]
-    return scaled("scale", "shift", told)
+    entries = [["scale", [1 << 30], "float32", "parameter"], SCALES[1]]
+    return scaled("scale", "shift", entries)
 
 
 forgery.add(SCALE,

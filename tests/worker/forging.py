@@ -117,15 +117,15 @@ def launch(kernel: int = 0, grid: object = (1,), options: object = None, tuned: 
 
 
 def call(buffers: list, nodes: list, output: object) -> dict:
-    told = {"tensor": output} if isinstance(output, list) else output
-    return {"buffers": buffers, "nodes": nodes, "output": told}
+    result = {"tensor": output} if isinstance(output, list) else output
+    return {"buffers": buffers, "nodes": nodes, "output": result}
 
 
 def trace(*calls: dict, kernels: object = (), setup: dict | None = None, blob: bytes = b"",
           **more: object) -> bytes:  # fmt: skip
-    told = {"trace": 1, "state": [], "setup": setup or {"buffers": [], "nodes": []},
+    header = {"trace": 1, "state": [], "setup": setup or {"buffers": [], "nodes": []},
             "calls": list(calls), "kernels": list(kernels), "texts": [], **more}  # fmt: skip
-    return json.dumps(told).encode() + b"\n" + blob
+    return json.dumps(header).encode() + b"\n" + blob
 
 
 # ---- candidates ------------------------------------------------------------------------

@@ -145,8 +145,8 @@ def deep(levels: int, inner: bytes) -> bytes:
     return b'{"tuple": [' * levels + inner + b"]}" * levels
 
 
-def scaled(a: str, b: str, told: list | None = None, **more: object) -> bytes:
+def scaled(a: str, b: str, entries: list | None = None, **more: object) -> bytes:
     buffers = [X, new(), state(a), state(b)]
     node = launch(x=tensor(0), a=tensor(2, (32,)), b=tensor(3, (32,)), y=tensor(1), B=32, grid=(8,))
     return trace(call(buffers, [node], view(1)), kernels=[kernel("scale_kernel")],
-                 state=told or SCALES, **more)  # fmt: skip
+                 state=entries or SCALES, **more)  # fmt: skip

@@ -49,11 +49,11 @@ def _server() -> subprocess.Popen:
 
 
 def run(pack: Path, code: str, **environment: str) -> object:
-    """What `code` leaves in `told`; the modules of the worker and of `pack` are there."""
+    """What `code` leaves in `result`; the modules of the worker and of `pack` are there."""
     server = _server()
     with tempfile.NamedTemporaryFile() as output:
         order = {
-            "code": code + "\nimport json\nprint(json.dumps(told))\n",
+            "code": code + "\nimport json\nprint(json.dumps(result))\n",
             "environment": {**os.environ, **environment},
             "pack": str(pack),
             "output": output.name,

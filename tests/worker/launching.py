@@ -31,9 +31,9 @@ def trace(kernels: list[dict], nodes: list[dict], *sizes: int) -> bytes:
     """A trace of one call on new float32 buffers of these sizes in bytes."""
     buffers = [{"kind": "new", "bytes": size, "dtype": "float32"} for size in sizes]
     call = {"buffers": buffers, "nodes": nodes, "output": {"value": None}}
-    told = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
+    header = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
             "kernels": kernels, "texts": []}  # fmt: skip
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(header).encode() + b"\n"
 
 
 def vector(buffer: int, count: int, offset: int = 0, dtype: str = "float32") -> dict:
@@ -60,9 +60,9 @@ class Launches:
         self.stores[number] = store
         return [number, str(t.dtype)[6:], t.storage_offset(), list(t.shape), list(t.stride())]
 
-    def kernel(self, key: Any, told: Any) -> int:
+    def kernel(self, key: Any, spec: Any) -> int:
         if key not in self.keys:
-            self.kernels.append(told())
+            self.kernels.append(spec())
             self.keys[key] = len(self.kernels) - 1
         return self.keys[key]
 

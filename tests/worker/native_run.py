@@ -73,8 +73,8 @@ NATIVE = launches.FAMILIES["native"]
 def request(trace: traces.Trace, family: str, **more: Any) -> dict:
     """What a compiler is asked, as verdict.py puts it together and a child reads it."""
     found = launches.requests(trace, launches.FAMILIES[family])
-    told = found | {"kernels": trace.kernels, "texts": trace.texts, "target": "sm_90", **more}
-    return json.loads(json.dumps(told))
+    asked = found | {"kernels": trace.kernels, "texts": trace.texts, "target": "sm_90", **more}
+    return json.loads(json.dumps(asked))
 
 
 _built: dict[str, tuple[launches.Built, list[ctypes.CDLL]]] = {}

@@ -72,12 +72,12 @@ class Language:
             rec = current()
             if rec is None:
                 raise RuntimeError("a kernel is launched outside of forward")
-            told = {
+            args_spec = {
                 k: {"t": rec.view(v)} if isinstance(v, torch.Tensor) else v
                 for k, v in arguments.items()
             }
             kernel = rec.kernel(name, lambda: {"name": name})
-            node = {"op": "launch", "kernel": kernel, "grid": list(grid), "args": told}
+            node = {"op": "launch", "kernel": kernel, "grid": list(grid), "args": args_spec}
             rec.launch({**node, "options": {}})
 
         sys.modules["lang"] = types.SimpleNamespace(launch=launch)
@@ -85,13 +85,13 @@ class Language:
 
 @dataclass
 class Recording:
-    told: dict
+    raw: dict
     blob: bytes
     size: int
 
     @property
     def calls(self) -> list[dict]:
-        return self.told["calls"]
+        return self.raw["calls"]
 
     def nodes(self, call: int = -1) -> list[dict]:
         return self.calls[call]["nodes"]
@@ -130,8 +130,8 @@ def record(body: str, *args: Any, init: str = "[]", claims: str = "cuda:0",
     if status == "ok":
         line, _, blob = data.partition(b"\n")
         return Recording(json.loads(line), blob, len(data))
-    told = json.loads(data)
-    raise Refusal(**told) if status == "refused" else Failure(**told)
+    raw = json.loads(data)
+    raise Refusal(**raw) if status == "refused" else Failure(**raw)
 
 
 def _forked(message: dict, folder: str) -> tuple[str, bytes]:
@@ -142,12 +142,12 @@ def _forked(message: dict, folder: str) -> tuple[str, bytes]:
             Language().install(recorder.current)
             Path(answer).write_bytes(b"ok\n" + recorder.record(message, folder))
         except recorder.Refused as refusal:
-            told = {"rule": refusal.rule, "text": refusal.text}
-            Path(answer).write_bytes(b"refused\n" + json.dumps(told).encode())
+            reason = {"rule": refusal.rule, "text": refusal.text}
+            Path(answer).write_bytes(b"refused\n" + json.dumps(reason).encode())
         except BaseException as problem:  # noqa: BLE001
             text = "".join(traceback.format_exception(problem))
-            told = {"stage": recorder.stage(), "type": type(problem).__name__, "text": text}
-            Path(answer).write_bytes(b"error\n" + json.dumps(told).encode())
+            reason = {"stage": recorder.stage(), "type": type(problem).__name__, "text": text}
+            Path(answer).write_bytes(b"error\n" + json.dumps(reason).encode())
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
@@ -199,7 +199,7 @@ class Execution:
         self.recording = recording
         self.state = {n: t.detach().clone().contiguous() for n, t in (state or {}).items()}
         self.kept: dict[int, torch.Tensor] = {}
-        self._run(recording.told["setup"], [])
+        self._run(recording.raw["setup"], [])
 
     def call(self, *args: Any, which: int = -1) -> Any:
         """The outputs of one call."""
@@ -219,24 +219,24 @@ class Execution:
             getattr(self, "_" + node["op"])(node, memory)
         return memory
 
-    def _memory(self, told: dict, inputs: list[torch.Tensor]) -> torch.Tensor:
-        kind = told["kind"]
+    def _memory(self, raw: dict, inputs: list[torch.Tensor]) -> torch.Tensor:
+        kind = raw["kind"]
         if kind == "input":
-            return _bytes_of(inputs[told["index"]])
+            return _bytes_of(inputs[raw["index"]])
         if kind == "state":
-            return _bytes_of(self.state[told["name"]])
+            return _bytes_of(self.state[raw["name"]])
         if kind == "kept":
-            return self.kept[told["id"]]
+            return self.kept[raw["id"]]
         if kind == "const":
-            data = self.recording.blob[told["at"] : told["at"] + told["bytes"]]
+            data = self.recording.blob[raw["at"] : raw["at"] + raw["bytes"]]
             return torch.frombuffer(bytearray(data), dtype=torch.uint8)
-        made = torch.full((told["bytes"],), FILL, dtype=torch.uint8)
-        if "id" in told:
-            self.kept[told["id"]] = made
+        made = torch.full((raw["bytes"],), FILL, dtype=torch.uint8)
+        if "id" in raw:
+            self.kept[raw["id"]] = made
         return made
 
-    def _view(self, told: list, memory: list[torch.Tensor]) -> torch.Tensor:
-        buffer, dtype, offset, shape, strides = told
+    def _view(self, raw: list, memory: list[torch.Tensor]) -> torch.Tensor:
+        buffer, dtype, offset, shape, strides = raw
         flat = memory[buffer].view(getattr(torch, dtype))
         turned = [i for i, s in enumerate(strides) if s < 0]
         for i in turned:  # torch has no negative strides
@@ -260,10 +260,10 @@ class Execution:
             k: self._view(v["t"], memory) if isinstance(v, dict) and "t" in v else v
             for k, v in node["args"].items()
         }
-        KERNELS[self.recording.told["kernels"][node["kernel"]]["name"]](**arguments)
+        KERNELS[self.recording.raw["kernels"][node["kernel"]]["name"]](**arguments)
 
-    def _output(self, memory: list[torch.Tensor], told: dict) -> Any:
-        ((kind, value),) = told.items()
+    def _output(self, memory: list[torch.Tensor], raw: dict) -> Any:
+        ((kind, value),) = raw.items()
         if kind == "tensor":
             return self._view(value, memory).clone()
         if kind == "dict":
@@ -326,7 +326,7 @@ def repeats(body: str, *args: Any, init: str = "[]", claims: str = "cpu",
         expected = [_copied(mine(*args)) for _ in range(len(found.calls) + 1)]
     for got, wanted in zip(execution.calls(*args), expected):
         same(got, wanted)
-    for name, *_ in found.told["state"]:
+    for name, *_ in found.raw["state"]:
         same(execution.state[name], mine.state_dict()[name].contiguous())
     return found
 

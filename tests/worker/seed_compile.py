@@ -39,7 +39,7 @@ def cast(x: torch.Tensor, precision: str) -> torch.Tensor:
     return x.to(DTYPES[precision]) if x.is_floating_point() else x
 
 
-def told(x: torch.Tensor) -> dict:
+def tensor_spec(x: torch.Tensor) -> dict:
     return {"tensor": [list(x.shape), str(x.dtype)[6:], list(x.stride())]}
 
 
@@ -79,7 +79,7 @@ def compiled(seed: Path, precision: str) -> dict:
     data = recorded({
         "source": source, "init_source": (seed / "task.py").read_text(), "init_seed": 1,
         "unsettled": False, "precision": precision, "claims": adapter.claims(), "gpu": None,
-        "inputs": [told(x) for x in inputs],
+        "inputs": [tensor_spec(x) for x in inputs],
         "state": [[name, list(x.shape), str(x.dtype)[6:]] for _, name, x in named],
     })  # fmt: skip
     trace = traces.parse_trace(traces.header(data), [buffer("input", i, x) for i, x in enumerate(inputs)],

@@ -39,6 +39,6 @@ def get_init_inputs():
 
 
 def reference(
-    source: str, precision: str = "fp32", seed: int = 1, told: sidecar.Sidecar | None = None
+    source: str, precision: str = "fp32", seed: int = 1, declared: sidecar.Sidecar | None = None
 ) -> truth.Reference:
-    return truth.Reference(source, precision, "cpu", seed, told=told)
+    return truth.Reference(source, precision, "cpu", seed, declared=declared)

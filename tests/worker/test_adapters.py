@@ -23,7 +23,7 @@ def described(pack: str) -> dict:
 
 
 def run(pack: str, code: str, **environment: str) -> dict:
-    """What `code` leaves in `told`, in a process of its own: as zygote.py does it."""
+    """What `code` leaves in `result`, in a process of its own: as zygote.py does it."""
     folder = ROOT / "packs" / pack
     begin = f"import sys, torch, zygote\nadapter = zygote.load_adapter({str(folder)!r})\n"
     return forked.run(folder, begin + code, **environment)
@@ -49,25 +49,25 @@ def test_an_adapter_offers_the_whole_interface(pack: str) -> None:
     functions = ALL + (RECORDED if whole["run"].get("family") else [])
     if whole["run"].get("family") == "triton" and "cpu" in whole["run"]["devices"]:
         functions = [*functions, "interpreter"]
-    told = run(
+    answer = run(
         pack,
         f"missing = [f for f in {functions} if not callable(getattr(adapter, f, None))]\n"
-        "told = dict(missing=missing, mistake=adapter.is_compile_error(ValueError('no')))\n"
-        "told['claims'] = adapter.claims() if hasattr(adapter, 'claims') else None\n",
+        "result = dict(missing=missing, mistake=adapter.is_compile_error(ValueError('no')))\n"
+        "result['claims'] = adapter.claims() if hasattr(adapter, 'claims') else None\n",
     )
-    assert told["missing"] == [] and told["mistake"] is False
-    assert told["claims"] in ("cpu", "cuda:0", None)
+    assert answer["missing"] == [] and answer["mistake"] is False
+    assert answer["claims"] in ("cpu", "cuda:0", None)
 
 
 def test_a_pack_with_a_language_of_its_own_needs_a_translator() -> None:
     """`missing` is what a zygote asks before it serves."""
-    told = run(
+    answer = run(
         "c-cpu",
         "from shared import adapter as interface\n"
         "languages = ('cxx-in-python', 'own-in-python')\n"
-        "told = [interface.missing(adapter, 'record', name) for name in languages]\n",
+        "result = [interface.missing(adapter, 'record', name) for name in languages]\n",
     )
-    assert told == [[], ["translate"]]
+    assert answer == [[], ["translate"]]
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def prepared(pack: str) -> dict:
         "torch.cuda._lazy_init = lambda: used.append('context')\n"
         "torch.cuda.get_device_capability = lambda *_: used.append('capability')\n"
         "adapter.prepare('record')\n"
-        "told = dict(used=used, threads=threading.active_count(), version=adapter.version(),\n"
+        "result = dict(used=used, threads=threading.active_count(), version=adapter.version(),\n"
         "            identity=adapter.identity())\n",
     )
 
@@ -89,15 +89,15 @@ def prepared(pack: str) -> dict:
 def test_preparing_makes_no_cuda_context_and_leaves_no_thread(pack: str) -> None:
     """A context, or a thread, would not survive the fork."""
     needs(pack)
-    told = prepared(pack)
-    assert told["used"] == [] and told["threads"] == 1
-    assert any(c.isdigit() for c in told["version"])
+    answer = prepared(pack)
+    assert answer["used"] == [] and answer["threads"] == 1
+    assert any(c.isdigit() for c in answer["version"])
 
 
 @pytest.mark.parametrize("pack", ADAPTERS)
 def test_what_binaries_depend_on_is_told_and_stays_the_same(pack: str) -> None:
     needs(pack)
-    again = run(pack, "adapter.prepare('record')\ntold = adapter.identity()\n")
+    again = run(pack, "adapter.prepare('record')\nresult = adapter.identity()\n")
     assert again == prepared(pack)["identity"] and len(again) > 8
 
 
@@ -112,16 +112,16 @@ TEXTS = {
 def test_a_text_is_compiled_and_the_toolchains_errors_are_known(pack: str) -> None:
     needs(pack)
     good, function, asked, bad = TEXTS[pack]
-    told = run(
+    answer = run(
         pack,
         "from shared import native\ndef ask(text):\n"
         f"    asked = native.{function}(text, {asked!r}, target='sm_90')\n"
         "    return adapter.compile(asked)\n"
-        f"told = dict(size=len(ask({good!r})))\n"
+        f"result = dict(size=len(ask({good!r})))\n"
         f"try:\n    ask({bad!r})\n"
-        "except Exception as problem:\n    told['build'] = adapter.is_compile_error(problem)\n",
+        "except Exception as problem:\n    result['build'] = adapter.is_compile_error(problem)\n",
     )
-    assert told["size"] > 500 and told["build"] is True
+    assert answer["size"] > 500 and answer["build"] is True
 
 
 GLUON = """
@@ -144,34 +144,34 @@ def test_the_gluon_adapter_knows_the_compilers_errors(
     needs("gluon")
     path = tmp_path / "odd.py"
     path.write_text(GLUON.format(what=what))
-    told = run(
+    answer = run(
         "gluon",
         "import triton\nfrom shared import loading, triton_common\n"
         "from triton.experimental.gluon._runtime import GluonASTSource\n"
         f"odd = loading.load_module(open({str(path)!r}).read(), {str(path)!r}).odd\n"
         "source = GluonASTSource(odd, {'p': '*i32', 'B': 'constexpr'}, {'B': 128})\n"
-        f"told, options = {{}}, {{'num_warps': {warps}}}\n"
+        f"result, options = {{}}, {{'num_warps': {warps}}}\n"
         "try:\n    triton.compile(source, target=triton_common.target('sm_90a'), options=options)\n"
         "except Exception as problem:\n"
-        "    told['compile'] = adapter.is_compile_error(problem)\n"
-        "    told['text'] = f'{type(problem).__name__} {problem}'\n",
+        "    result['compile'] = adapter.is_compile_error(problem)\n"
+        "    result['text'] = f'{type(problem).__name__} {problem}'\n",
         TRITON_CACHE_DIR=str(tmp_path),
     )
-    assert told["compile"] is True and kind in told["text"]
+    assert answer["compile"] is True and kind in answer["text"]
 
 
 def test_a_box_shows_the_folders_an_adapter_names(tmp_path: Path) -> None:
     """What a compiler reads from outside the system's folders."""
     headers = tmp_path / "headers"
     headers.mkdir()
-    told = run(
+    answer = run(
         "c-cpu",
         "from argparse import Namespace\n"
         "o = Namespace(box='full', uid=61000, pack=sys.path[0], home='/', device='cpu', mode='record')\n"
         f"o.folders = [{str(headers)!r}]\n"
-        "told = dict(policy=zygote.policy_text(o, '/root-of-box', False))\n",
+        "result = dict(policy=zygote.policy_text(o, '/root-of-box', False))\n",
     )
-    assert f"ro {headers.resolve()}" in told["policy"].splitlines()
+    assert f"ro {headers.resolve()}" in answer["policy"].splitlines()
 
 
 def test_a_zygote_prepares_recorders_without_the_compilers_of_torch() -> None:
@@ -179,6 +179,6 @@ def test_a_zygote_prepares_recorders_without_the_compilers_of_torch() -> None:
 adapter.prepare("record")
 from recorder import recorder
 recorder.warm()
-told = [name for name in ("torch._dynamo", "torch.distributed.tensor") if name in sys.modules]
+result = [name for name in ("torch._dynamo", "torch.distributed.tensor") if name in sys.modules]
 """
     assert run("c-cpu", code) == []

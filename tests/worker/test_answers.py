@@ -25,10 +25,10 @@ ERROR = {"error": {"stage": "call", "type": "ValueError", "text": "…", "compil
 READERS = [
     (answers.problem, ERROR),
     (answers.refusal, {"refused": {"rule": "dispatch:aten.mm", "text": "mm computes"}}),
-    (lambda told: answers.names(told, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
-    (answers.identity_told, {"identity": "triton 3.7"}),
-    (answers.target_told, {"target": "sm_90"}),
-    (lambda told: answers.size_told(told, 100), {"size": 7}),
+    (lambda answer: answers.names(answer, ["fc.weight"]), {"names": [["w", "fc.weight"]]}),
+    (answers.announced_identity, {"identity": "triton 3.7"}),
+    (answers.announced_target, {"target": "sm_90"}),
+    (lambda answer: answers.announced_size(answer, 100), {"size": 7}),
 ]
 ODD = [None, True, -1, 10**400, float("nan"), float("inf"), "text", "\ud800\0", [], [[[]]], {},
        {"a": {"b": []}}, [None, 1, "x", {}], "x" * 100000]  # fmt: skip
@@ -75,7 +75,7 @@ def test_any_other_value_in_any_place_is_taken_or_is_a_forgery(read, good) -> No
 @pytest.mark.parametrize("odd", [-1, 101, 10**400, "7", None, True, 7.0, float("nan"), [7]])
 def test_a_size_lies_in_the_memory_that_is_there_for_it(odd: object) -> None:
     with pytest.raises(Forged):
-        answers.size_told({"ok": True, "size": odd}, 100)
+        answers.announced_size({"ok": True, "size": odd}, 100)
 
 
 @pytest.mark.parametrize("names", [[["w", "another"]], [["w"]], [["w", "fc.weight", 1]], {"w": "fc.weight"},
@@ -89,7 +89,7 @@ def test_what_is_told_at_length_is_cut() -> None:
     long = "x" * 1000000
     found = answers.problem(changed(ERROR, ("error", "text"), long))
     assert len(found.text) == answers.ERROR
-    assert len(answers.identity_told({"identity": long})) == answers.TEXT
+    assert len(answers.announced_identity({"identity": long})) == answers.TEXT
 
 
 # ---- the channel ---------------------------------------------------------------
@@ -184,8 +184,8 @@ def test_a_closed_connection_is_told(ends) -> None:
 
 
 def test_feedback_is_plain_whatever_the_text_is() -> None:
-    told = feedback.from_error("call", "\0\ud800\x1b[2J /tmp/candidate_7.py 0xdeadbeef\n\tx")
-    assert told == "forward raised an exception.\n??[2J candidate.py 0x…\n\tx".replace("??", "???")
+    text = feedback.from_error("call", "\0\ud800\x1b[2J /tmp/candidate_7.py 0xdeadbeef\n\tx")
+    assert text == "forward raised an exception.\n??[2J candidate.py 0x…\n\tx".replace("??", "???")
 
 
 @pytest.mark.parametrize("unit", ["/", "/a", "/a.", "candidate_", "0x", "candidate_1/", "a/"])

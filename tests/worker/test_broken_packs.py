@@ -105,25 +105,25 @@ def switched(packs: Path, name: str, pack: str = "c-cpu", text: str = "") -> Job
     return right(name, pack, f"switched-{pack}")
 
 
-def is_infra(worker: Session, job: Job, told: list[str]) -> None:
+def is_infra(worker: Session, job: Job, parts: list[str]) -> None:
     worker.run([job], 1)
     assert job.id not in worker.answers
-    assert all(part in worker.infra[job.id] for part in told), worker.infra[job.id]
+    assert all(part in worker.infra[job.id] for part in parts), worker.infra[job.id]
     assert f"packs-here/{job.pack}/adapter.py" in worker.infra[job.id]
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_pack_that_cannot_start_is_infra_and_its_file_is_named(worker: Session, name: str) -> None:
-    pack, _, *told = BROKEN[name]
-    is_infra(worker, right(name, pack, name), told)
+    pack, _, *parts = BROKEN[name]
+    is_infra(worker, right(name, pack, name), parts)
 
 
 @pytest.mark.parametrize("name", SWITCHED)
 def test_a_pack_that_fails_is_infra_and_its_file_is_named(
     worker: Session, packs: Path, name: str
 ) -> None:
-    pack, text, *told = SWITCHED[name]
-    is_infra(worker, switched(packs, name, pack, text), told)
+    pack, text, *parts = SWITCHED[name]
+    is_infra(worker, switched(packs, name, pack, text), parts)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives candidates another user")

@@ -123,12 +123,12 @@ def expanded(source: str, *calls: tuple) -> list[dict]:
 
 
 def placed(word: list | int) -> dict | int | None:
-    """As a compiler is told an argument: a buffer and bytes from its start, or a word."""
+    """An argument as a compiler gets it: a buffer and bytes from its start, or a word."""
     if not isinstance(word, list):
         return word
-    told = native.tensor(0)
-    told["t"][-3:] = [*word, 1 << 20]
-    return told
+    tensor = native.tensor(0)
+    tensor["t"][-3:] = [*word, 1 << 20]
+    return tensor
 
 
 def kind(parameter: Parameter) -> str:
@@ -180,13 +180,13 @@ def test_host_functions_are_called_by_words(
     once = functools.cache(lambda text, names: build(text, json.loads(names), tk_build.toolchain()))
     monkeypatch.setattr(hosted_compiler, "_build_program", lambda text, names, _: once(text, json.dumps(names)))
     words = ("launch", [0, 64], None, 2.0, True, -3, None)
-    [told, _] = expanded(source, words, ("fails", 0))
-    [node] = told["nodes"]
+    [answer, _] = expanded(source, words, ("fails", 0))
+    [node] = answer["nodes"]
     assert node["grid"] == [3, 1, 1]
     assert node["params"] == [["s", "00" * 8, [[0, ["p", 0, 0]]]], ["s", "0000c0c0", []],
                               ["s", "01", []]]  # fmt: skip
-    [told] = expanded(source, ("fails", 1))
-    assert told == {"error": "A kernel cannot be launched: fails: cudaErrorInvalidValue (1): invalid argument"}
+    [answer] = expanded(source, ("fails", 1))
+    assert answer == {"error": "A kernel cannot be launched: fails: cudaErrorInvalidValue (1): invalid argument"}
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,12 @@ def recorded(folder: Path, text: str) -> dict:
 
 @pytest.mark.parametrize("how", ARGUMENTS)
 def test_launches_are_recorded_however_tensors_are_passed(how: str, tmp_path: Path) -> None:
-    told = recorded(tmp_path, CANDIDATE.replace("ARGUMENTS", ARGUMENTS[how]))
-    assert len(told.get("launches", ())) == 1, told
+    trace = recorded(tmp_path, CANDIDATE.replace("ARGUMENTS", ARGUMENTS[how]))
+    assert len(trace.get("launches", ())) == 1, trace
 
 
 @pytest.mark.parametrize(
-    "old, new, told",
+    "old, new, reason",
     [
         ("self.compiled(*args)", "y = torch.relu(x + self.bias)", "aten"),
         ("self.compiled(*args)", "x.sum().item()", "aten"),
@@ -141,11 +141,11 @@ def test_launches_are_recorded_however_tensors_are_passed(how: str, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_what_does_not_launch_kernels_of_this_call_is_refused(
-    old: str, new: str, told: str, tmp_path: Path
+    old: str, new: str, reason: str, tmp_path: Path
 ) -> None:
     arguments = ARGUMENTS["static"] + "\n        self.args = args"
     text = CANDIDATE.replace("ARGUMENTS", arguments).replace(old, new, 1)
-    assert told in recorded(tmp_path, text).get("error", ""), told
+    assert reason in recorded(tmp_path, text).get("error", ""), reason
 
 
 # ---- the compiler ------------------------------------------------------------------
@@ -174,13 +174,13 @@ def compiler(here: str = "", top: str = "") -> bytes:
 
 def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
     head, _, cubin = compiler().partition(b"\n")
-    told = json.loads(head)
-    assert told["modules"] == [{"kind": "cubin", "bytes": len(cubin)}] and cubin.startswith(b"\x7fELF")
-    assert told["functions"] == [{"module": 0, "name": "k"}]
+    header = json.loads(head)
+    assert header["modules"] == [{"kind": "cubin", "bytes": len(cubin)}] and cubin.startswith(b"\x7fELF")
+    assert header["functions"] == [{"module": 0, "name": "k"}]
 
 
 @pytest.mark.parametrize(
-    "here, top, told",
+    "here, top, reason",
     [
         ("", 'llvm.mlir.global constant @b("\\7fELF") {addr_space = 0 : i32}', "llvm.mlir.global"),
         ("", 'gpu.binary @b [#gpu.object<#nvvm.target<chip = "sm_90">, "\\7fELF">]', "gpu.binary"),
@@ -189,8 +189,8 @@ def test_the_mlir_of_kernels_becomes_a_cubin_without_a_gpu() -> None:
         ("memref.alloca_scope {\n}", "", "memref.alloca_scope"),
     ],
 )  # fmt: skip
-def test_code_of_another_making_is_refused(here: str, top: str, told: str) -> None:
-    with pytest.raises(cute_compiler.Denied, match=told):
+def test_code_of_another_making_is_refused(here: str, top: str, reason: str) -> None:
+    with pytest.raises(cute_compiler.Denied, match=reason):
         compiler(here, top)
 
 
@@ -210,7 +210,7 @@ SIZES = [8, 24, 4]
 CUTE = launches.FAMILIES["cute"]
 
 
-def told() -> dict:
+def raw_trace() -> dict:
     buffers = [{"kind": "new", "bytes": 128, "dtype": "float32"} for _ in range(2)]
     launch = {
         "op": "launch", "kernel": 0, "grid": [1, 1, 1],
@@ -237,7 +237,7 @@ def read(trace: dict) -> traces.Trace:
 
 def trace_of(text: str, *sizes: int) -> dict:
     """A launch of k, with parameters of these sizes."""
-    trace = told() | {"texts": [text]}
+    trace = raw_trace() | {"texts": [text]}
     given = sizes or (8,)
     trace["kernels"][0]["params"] = list(given)
     args = {f"p{i}": {"b": "00" * n} for i, n in enumerate(given)}
@@ -247,7 +247,7 @@ def trace_of(text: str, *sizes: int) -> dict:
 
 
 def test_a_launch_becomes_a_node_with_addresses_of_the_region() -> None:
-    trace = read(told())
+    trace = read(raw_trace())
     [asked] = native_run.request(trace, "cute")["launches"]
     node = cute_compiler._cute_node(0, asked, SIZES)
     data = compiler_answers.answer([[node]], compiler_answers.cubin({"k": tuple(SIZES)}))
@@ -278,7 +278,7 @@ def test_a_damaged_answer_is_read_or_refused() -> None:
 
 
 def change(path: str, value: object) -> dict:
-    trace = copy.deepcopy(told())
+    trace = copy.deepcopy(raw_trace())
     launch = trace["calls"][0]["nodes"][0]
     where = {"kernel": trace["kernels"][0], "launch": launch, "options": launch["options"],
              "args": launch["args"], "p0": launch["args"]["p0"]}  # fmt: skip

@@ -286,9 +286,9 @@ BOXED: dict[str, tuple[set[str], str]] = {
         "        socket.socket(fileno=n).send(b'\\x02\\x00\\x00\\x00{}' * 3)\n"
         "    except OSError:\n        pass\nreturn x.exp()", top=PROC)),
     "says-it-is-right": ({"forged_answer"}, text(
-        "import json\ntold = json.dumps({'ok': True, 'tensors': [[[4, 32, 16], 'float32', "
+        "import json\nheader = json.dumps({'ok': True, 'tensors': [[[4, 32, 16], 'float32', "
         "[1, 1, 1], 0]], 'ops': {}}).encode()\nfor n in range(3, 64):\n    try:\n"
-        "        socket.socket(fileno=n).send(len(told).to_bytes(4, 'little') + told)\n"
+        "        socket.socket(fileno=n).send(len(header).to_bytes(4, 'little') + header)\n"
         "    except OSError:\n        pass\nreturn x.exp()", top=PROC)),
 }  # fmt: skip
 

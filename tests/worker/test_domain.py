@@ -38,8 +38,8 @@ def source(*lines: str) -> str:
     return SOURCE.format("\n    ".join(lines))
 
 
-def reference(text: str, **told: object) -> truth.Reference:
-    return truth.Reference(text, "fp32", "cpu", 1, told=sidecar.of({"sidecar": told}))
+def reference(text: str, **spec: object) -> truth.Reference:
+    return truth.Reference(text, "fp32", "cpu", 1, declared=sidecar.of({"sidecar": spec}))
 
 
 def kinds(*lines: str) -> list[str]:
@@ -146,8 +146,8 @@ def test_scaled_values_have_both_signs_where_inputs_may_have_them() -> None:
     assert 0.15 < float((ratios[0] < 0).float().mean()) < 0.35
     calm = found.make(1, "scaled, no signs")
     assert torch.equal(calm[0], 100 * plain[0]) and torch.equal(calm[1], large[1])
-    told = reference(source("return [torch.rand(999)]"), variants=["scaled"])
-    assert float(told.make(1, "scaled")[0].min()) >= 0, "a sidecar that leaves out other signs"
+    left_out = reference(source("return [torch.rand(999)]"), variants=["scaled"])
+    assert float(left_out.make(1, "scaled")[0].min()) >= 0, "a sidecar that leaves out other signs"
 
 
 def test_equal_values_are_scaled_alike() -> None:
@@ -203,11 +203,11 @@ def test_a_sidecar_wins_over_what_was_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    "told, moved",
+    "spec, moved",
     [({}, None), ({"variants": ["permuted"]}, [True, True]), ({"inputs": {"b": ["permuted"]}}, [False, True])],
 )
-def test_rows_change_their_order_only_where_a_sidecar_says_so(told: dict, moved: list | None) -> None:
-    made = reference(PAIR, **told)
+def test_rows_change_their_order_only_where_a_sidecar_says_so(spec: dict, moved: list | None) -> None:
+    made = reference(PAIR, **spec)
     assert ("permuted" in truth.variants(made)) == (moved is not None)
     if moved:
         pairs = list(zip(made.make(1, "plain"), made.make(1, "permuted")))
@@ -219,17 +219,17 @@ def test_what_is_not_tried_has_a_reason() -> None:
     fixed = reference(source("return [torch.rand(4).sort()[0]]"))
     assert truth.variants(fixed) == []
     assert truth.left_out(fixed) == {v: "no input may change in this way" for v in ("signed", "scaled")}
-    told = reference(PAIR, variants=["signed"])
-    assert truth.left_out(told) == {"scaled": "the task's sidecar leaves it out"}
+    made = reference(PAIR, variants=["signed"])
+    assert truth.left_out(made) == {"scaled": "the task's sidecar leaves it out"}
     assert truth.left_out(reference(PAIR)) == {}
 
 
 @pytest.mark.parametrize(
-    "told, named",
+    "spec, named",
     [({}, "b"), ({"inputs": {"b": []}}, None), ({"inputs": {"a": []}}, "b"), ({"variants": []}, None)],
 )
-def test_the_check_of_tasks_names_inputs_that_nothing_is_known_of(told: dict, named: str | None) -> None:
-    job = {"task": {"id": "tests/07_pair", "source": PAIR, "sidecar": told}, "precision": "fp32",
+def test_the_check_of_tasks_names_inputs_that_nothing_is_known_of(spec: dict, named: str | None) -> None:
+    job = {"task": {"id": "tests/07_pair", "source": PAIR, "sidecar": spec}, "precision": "fp32",
            "device": "cpu", "seed": "s", "kind": "task"}  # fmt: skip
     answer = next_value(verdict.look_at_task(job, {}))
     assert answer["usable"] and len(answer["notes"]) == (named is not None)

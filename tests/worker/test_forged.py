@@ -60,5 +60,5 @@ def test_what_is_told_beside_the_data_is_no_feedback(outcome: Outcome) -> None:
     tellers = [name for name in forged_c.forgery.forgeries if name.startswith("c.inputs_")]
     assert tellers
     for name in tellers:
-        told = json.dumps(outcome.answers[name])
-        assert forged_c.LEAK not in told, described(name, outcome.answers[name])
+        answer = json.dumps(outcome.answers[name])
+        assert forged_c.LEAK not in answer, described(name, outcome.answers[name])

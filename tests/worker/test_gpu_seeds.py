@@ -36,26 +36,26 @@ def compiled(pack: str, precision: str) -> dict[str, dict]:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_gluon_are_recorded_and_compiled(precision: str) -> None:
     pytest.importorskip("triton")
-    for seed, told in compiled("gluon", precision).items():
-        assert told.get("launches"), (seed, told)
+    for seed, answer in compiled("gluon", precision).items():
+        assert answer.get("launches"), (seed, answer)
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 @pytest.mark.skipif(missing("tilelang") != "", reason=missing("tilelang"))
 def test_the_seeds_of_tilelang_are_recorded_and_compiled() -> None:
-    for seed, told in compiled("tilelang", "bf16").items():
-        assert told.get("launches"), (seed, told)
+    for seed, answer in compiled("tilelang", "bf16").items():
+        assert answer.get("launches"), (seed, answer)
 
 
 @pytest.mark.skipif(missing("tlx") != "", reason=missing("tlx"))
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_tlx_are_recorded_and_compiled(precision: str) -> None:
-    for seed, told in compiled("tlx", precision).items():
-        assert told.get("launches"), (seed, told)
+    for seed, answer in compiled("tlx", precision).items():
+        assert answer.get("launches"), (seed, answer)
 
 
 @pytest.mark.skipif(missing("cute-dsl") != "", reason=missing("cute-dsl"))
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_seeds_of_cute_dsl_are_recorded_and_compiled(precision: str) -> None:
-    for seed, told in compiled("cute-dsl", precision).items():
-        assert told.get("launches"), (seed, told)
+    for seed, answer in compiled("cute-dsl", precision).items():
+        assert answer.get("launches"), (seed, answer)

@@ -249,7 +249,7 @@ def wrong(*calls: tuple) -> str:
     with pytest.raises(Verdict) as caught:
         planned(*calls)
     assert (caught.value.verdict, caught.value.stage) == ("launch_error", "compile")
-    return caught.value.told
+    return caught.value.text
 
 
 # ---- honest functions -------------------------------------------------------------
@@ -268,9 +268,9 @@ def test_a_call_becomes_its_launches() -> None:
 def test_a_reader_is_told_the_launches_not_the_calls() -> None:
     trace = recorded(("two_kernels", X, Y, 200))
     built = launches.Built.parse(answered(trace), trace, HOSTED)
-    told = summary.summarise(trace, kernel_counts(trace, HOSTED, built))
-    assert told["launches"] == 2
-    assert [(k["name"], k["launches"]) for k in told["kernels"]] == [("two_kernels", 2)]
+    shown = summary.summarise(trace, kernel_counts(trace, HOSTED, built))
+    assert shown["launches"] == 2
+    assert [(k["name"], k["launches"]) for k in shown["kernels"]] == [("two_kernels", 2)]
 
 
 def test_calls_are_expanded_one_by_one() -> None:
@@ -336,8 +336,8 @@ def test_much_shared_memory_is_asked_for_first() -> None:
 
 @pytest.mark.parametrize("grid, block", [(0, 32), (1, 0), (1, 1025), (-1, 32)])
 def test_a_launch_of_no_shape_is_an_error(grid: int, block: int) -> None:
-    told = wrong(("shape", X, grid, block))
-    assert "shape: cudaErrorInvalidConfiguration (9): invalid configuration argument" in told
+    text = wrong(("shape", X, grid, block))
+    assert "shape: cudaErrorInvalidConfiguration (9): invalid configuration argument" in text
 
 
 def test_a_call_has_a_bounded_number_of_launches() -> None:
@@ -360,18 +360,18 @@ def test_a_tensor_map_that_the_driver_would_refuse(arguments: tuple) -> None:
 
 
 def test_a_tensor_map_outside_its_tensor_is_told_how_to_mend_it() -> None:
-    told = wrong(("tensor_map", X, 65, 64, 8, 0, 1))
-    assert "tensor_map: launch 1, of _Z8with_map6mapped: the tensor map of shape [64, 65]" in told
-    assert "needs 16640 bytes, but the tensor has 16384" in told
-    assert "pad the tensor's last dimension to a multiple of 32 bytes" in told
-    told = wrong(("tensor_map", X, 64, 64, 8, 4, 0))
-    assert "needs 16400 bytes" in told and "Give the map the tensor's own shape" in told
+    text = wrong(("tensor_map", X, 65, 64, 8, 0, 1))
+    assert "tensor_map: launch 1, of _Z8with_map6mapped: the tensor map of shape [64, 65]" in text
+    assert "needs 16640 bytes, but the tensor has 16384" in text
+    assert "pad the tensor's last dimension to a multiple of 32 bytes" in text
+    text = wrong(("tensor_map", X, 64, 64, 8, 4, 0))
+    assert "needs 16400 bytes" in text and "Give the map the tensor's own shape" in text
 
 
 def test_an_address_outside_its_tensor_is_told() -> None:
     planned(("behind", X, 64 * 64))
-    told = wrong(("behind", X, 64 * 64 + 1))
-    assert "an address 16388 bytes behind the start of a tensor that has 16384 bytes" in told
+    text = wrong(("behind", X, 64 * 64 + 1))
+    assert "an address 16388 bytes behind the start of a tensor that has 16384 bytes" in text
     assert "depends on the address of a tensor" in wrong(("behind", X, -1))
 
 
@@ -449,10 +449,10 @@ def test_a_source_that_cannot_be_built(code: str, words: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told["functions"].clear(),
-        lambda told: told["modules"][0].update(kind="library"),
-        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, ["n", 8, 0]),
-        lambda told: told["launches"][0]["nodes"][0]["params"][0][2][1][1].__setitem__(2, 1 << 20),
+        lambda header: header["functions"].clear(),
+        lambda header: header["modules"][0].update(kind="library"),
+        lambda header: header["launches"][0]["nodes"][0]["params"].__setitem__(0, ["n", 8, 0]),
+        lambda header: header["launches"][0]["nodes"][0]["params"][0][2][1][1].__setitem__(2, 1 << 20),
     ],
 )
 def test_a_rewritten_answer_is_refused(change: Callable[[dict], object]) -> None:
@@ -517,8 +517,8 @@ def test_the_launches_of_a_matrix_product() -> None:
 def test_the_launches_of_a_softmax() -> None:
     """8190 rows of 2000, a warp for each, four in a block; a row comes as vectors of 256."""
     needs_pack("thunderkittens")
-    for told, item, dtype in zip(expanded("thunderkittens", SEEDS / "02_softmax_temperature"), (4, 2), (7, 9)):
-        [[name, grid, block, cluster, shared, [patches]]] = told["nodes"]
+    for launch, item, dtype in zip(expanded("thunderkittens", SEEDS / "02_softmax_temperature"), (4, 2), (7, 9)):
+        [[name, grid, block, cluster, shared, [patches]]] = launch["nodes"]
         assert "Li2048E" in name
         assert (grid, block, cluster) == ([2048, 1, 1], [128, 1, 1], [1, 1, 1])
         assert shared == 4 * 2048 * item + 1024

@@ -30,11 +30,11 @@ PING = {"op": "ping"}
 
 
 class Worker:
-    """The judge's worker. Jobs are generators; `told` is what theirs write down."""
+    """The judge's worker. Jobs are generators; `events` is what theirs write down."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.socket, theirs = socket.socketpair()
-        self.told: list = []
+        self.events: list = []
         self.jobs: dict[str, Callable[[], Generator]] = {}
         monkeypatch.setattr(judge, "CONTROL", theirs.detach())
         monkeypatch.setattr(verdict, "run_job", lambda asked, *_: self.jobs[asked["name"]]())
@@ -228,9 +228,9 @@ def leasing(worker: Worker, name: str, hurt: bool = False) -> Callable[[], Gener
     def steps() -> Generator:
         try:
             yield Device("p+runner", 1000)
-            worker.told.append(f"{name} has it")
+            worker.events.append(f"{name} has it")
             answer = yield Ask(runner.unload_request(), 1000)
-            worker.told.append(f"{name} leaves it")
+            worker.events.append(f"{name} leaves it")
             yield Release(hurt)
         except (Gone, NoChild) as problem:
             yield Release(hurt=True)
@@ -251,11 +251,11 @@ def test_the_device_is_lent_to_one_at_a_time_in_order(worker: Worker) -> None:
     id, service = worker.child()
     assert id == "service-1"
     worker.quiet()
-    assert worker.told == ["a has it"]
+    assert worker.events == ["a has it"]
     for name in ("a", "b", "c"):
         serve(service)
         assert worker.answer(name)["status"] == 0
-    assert worker.told == [f"{n} {what} it" for n in "abc" for what in ("has", "leaves")]
+    assert worker.events == [f"{n} {what} it" for n in "abc" for what in ("has", "leaves")]
 
 
 def test_its_executor_outlives_jobs(worker: Worker) -> None:
@@ -398,7 +398,7 @@ def test_a_cancelled_job_leaves_the_queue_for_the_device(worker: Worker) -> None
     for name in ("a", "c"):
         serve(service)
         assert worker.answer(name)["status"] == 0
-    assert "b has it" not in worker.told
+    assert "b has it" not in worker.events
 
 
 def test_a_forged_answer_of_an_executor_never_reaches_a_job_as_done() -> None:
@@ -413,7 +413,7 @@ def test_a_forged_answer_of_an_executor_never_reaches_a_job_as_done() -> None:
 def test_who_measures_on_the_cpu_runs_alone(worker: Worker) -> None:
     def timed() -> Generator:
         yield Exclusive()
-        worker.told.append("alone")
+        worker.events.append("alone")
         return {}
 
     worker.start("busy", asking)
@@ -421,13 +421,13 @@ def test_who_measures_on_the_cpu_runs_alone(worker: Worker) -> None:
     worker.start("timed", timed)
     worker.start("later", lambda: iter(()))  # not started while somebody waits to be alone
     worker.quiet()
-    assert worker.told == []
+    assert worker.events == []
     recv_message(child, 1000)
     send_message(child, {"ok": True})
     worker.take("end")
     worker.say("gone", "busy", "signal 9\n0\n")
     assert [worker.take("answer").id for _ in range(2)] == ["busy", "timed"]
-    assert worker.told == ["alone"]
+    assert worker.events == ["alone"]
 
 
 # ---- baselines -----------------------------------------------------------------------------
@@ -489,13 +489,13 @@ def test_a_baseline_waits_for_the_device_and_who_asked_does_not_hold_it(
     worker.start("m", measuring({"task": 1}))
     worker.start("b", leasing(worker, "b"))
     worker.quiet()
-    assert worker.told == ["a has it"]
+    assert worker.events == ["a has it"]
     serve(service)
     assert worker.answer("a")["status"] == 0
     # Who is next depends on whether the baseline has compiled by now; both come.
     serve(service)
     assert {worker.take("answer").id for _ in range(2)} == {"m", "b"}
-    assert worker.told == [f"{n} {what} it" for n in "ab" for what in ("has", "leaves")]
+    assert worker.events == [f"{n} {what} it" for n in "ab" for what in ("has", "leaves")]
 
 
 @pytest.mark.parametrize(

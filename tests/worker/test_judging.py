@@ -30,24 +30,24 @@ def verdict_of(got: torch.Tensor, truth: torch.Tensor) -> judging.Verdict:
 def test_a_wrong_answer_is_wrong_whatever_its_shape(shape: tuple) -> None:
     truth = torch.full(shape, 2.0)
     end = verdict_of(truth + 1, truth)
-    assert end.verdict == "wrong_values" and f"{[0] * len(shape)}: 3 instead of 2" in end.told
+    assert end.verdict == "wrong_values" and f"{[0] * len(shape)}: 3 instead of 2" in end.text
     assert verdict_of(truth * float("nan"), truth).verdict == "not_finite"
 
 
 @pytest.mark.parametrize(
-    "why, verdict_, told",
+    "why, verdict_, words",
     [("timeout", "timeout", "did not end in time"), ("late", "timeout", "did not end in time"),
      ("memory", "out_of_memory", "more memory"), ("signal 11", "crash", "ended by signal 11"),
      ("exit 3", "crash", "exited with status 3")],
 )  # fmt: skip
-def test_how_a_process_ended_is_the_verdict(why: str, verdict_: str, told: str) -> None:
+def test_how_a_process_ended_is_the_verdict(why: str, verdict_: str, words: str) -> None:
     end = verdict.from_gone(Gone(why, "its last words"), judging.Progress(stage="trials"))
-    assert end.verdict == verdict_ and told in end.told and "its last words" in end.told
+    assert end.verdict == verdict_ and words in end.text and "its last words" in end.text
 
 
-@pytest.mark.parametrize("stage, told", [("compile", "Compiling took too long"), ("record", "without data")])
-def test_who_is_late_is_told_at_what(stage: str, told: str) -> None:
-    assert told in verdict.from_gone(Gone("timeout", ""), judging.Progress(stage=stage)).told
+@pytest.mark.parametrize("stage, words", [("compile", "Compiling took too long"), ("record", "without data")])
+def test_who_is_late_is_told_at_what(stage: str, words: str) -> None:
+    assert words in verdict.from_gone(Gone("timeout", ""), judging.Progress(stage=stage)).text
 
 
 # ---- seeds -----------------------------------------------------------------------
@@ -163,9 +163,9 @@ def test_a_full_device_is_not_a_sick_one(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_a_full_device_is_known_by_the_errors_class_not_by_its_words(kind: str, text: str, wanted: str) -> None:
-    told = {"error": {"stage": "call", "type": kind, "text": text}}
+    answer = {"error": {"stage": "call", "type": kind, "text": text}}
     with pytest.raises(judging.Verdict) as end:
-        judging.fail_on_error(told, judging.Progress())
+        judging.fail_on_error(answer, judging.Progress())
     assert end.value.verdict == wanted
 
 

@@ -30,8 +30,8 @@ def extract(text: str, name: str = "k", line: int | None = None, defaults: dict 
         wanted = [n.lineno for n in ast.walk(ast.parse(source))
                   if isinstance(n, ast.FunctionDef) and n.name == name]  # fmt: skip
         line = wanted[0]
-    told = {"name": name, "line": line, "bind": {"tl": TL, **bind}, "defaults": defaults or {}}
-    return kernel_language.extract(kernel_language.parse(source), told)
+    spec = {"name": name, "line": line, "bind": {"tl": TL, **bind}, "defaults": defaults or {}}
+    return kernel_language.extract(kernel_language.parse(source), spec)
 
 
 def body(text: str, **bind: dict) -> str:
@@ -88,8 +88,8 @@ HONEST |= {name: entry.text() for name, entry in (ENTRIES | STYLES).items() if e
 def test_honest_kernels_pass(name: str) -> None:
     found = kernels_of(HONEST[name])
     assert found
-    for tree, told in found:
-        kernel_language.extract(tree, told)
+    for tree, spec in found:
+        kernel_language.extract(tree, spec)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_tlx_has_names_and_regions_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, reason",
     [
         ("with open('/etc/passwd'):\n    pass", "the name open is not known"),
         ("with x:\n    pass", "with statement opens"),
@@ -172,8 +172,8 @@ def test_tlx_has_names_and_regions_of_its_own() -> None:
         ("z = tlx.storage_kind.__members__", "__members__"),
     ],
 )  # fmt: skip
-def test_regions_of_tlx_open_nothing_else(text: str, told: str) -> None:
-    assert told in refusal(text, tlx=TLX)
+def test_regions_of_tlx_open_nothing_else(text: str, reason: str) -> None:
+    assert reason in refusal(text, tlx=TLX)
 
 
 def test_a_kernel_is_found_by_name_and_line_without_its_decorators() -> None:

@@ -61,9 +61,9 @@ def library(text: str = TEXT) -> bytes:
 
 
 def native(nodes: dict | list = CALL, **changes: Any) -> traces.Trace:
-    told = {"nodes": nodes if isinstance(nodes, list) else [nodes], "buffers": BUFFERS,
+    fields = {"nodes": nodes if isinstance(nodes, list) else [nodes], "buffers": BUFFERS,
             "texts": [TEXT], "kernels": []}  # fmt: skip
-    return parse(**told | changes)
+    return parse(**fields | changes)
 
 
 def cuda(nodes: dict | list = LAUNCH, **changes: Any) -> traces.Trace:
@@ -107,9 +107,9 @@ def test_a_launch_has_parameters_of_their_size() -> None:
     trace = taken(cuda(), CUDA)
     asked = request(trace, "cuda")
     assert asked["launches"][0]["args"]["p0"] == {"t": [0, "float32", [2, 2], [2, 1], True]}
-    told = native_compiler._cuda_node(KERNEL, asked["launches"][0])
-    assert told == node(PARAMS, grid=[4, 5, 6], block=[32, 2, 1], shared=1024)
-    data = answer([[told]], cubin({"k": (8, 8, 8, 1, 4, 8, 1)}))
+    found = native_compiler._cuda_node(KERNEL, asked["launches"][0])
+    assert found == node(PARAMS, grid=[4, 5, 6], block=[32, 2, 1], shared=1024)
+    data = answer([[found]], cubin({"k": (8, 8, 8, 1, 4, 8, 1)}))
     [made] = planned(data, trace, "cuda", 1024).calls[1]
     assert (made.grid, made.block, made.shared) == ((4, 5, 6), (32, 2, 1), 1024)
     assert made.params[0] == program.Pointer(2048 + 16) and made.params[3] == program.Number(1, 255)
@@ -134,9 +134,9 @@ def test_what_differs_in_its_buffers_alone_is_asked_once() -> None:
 def test_host_functions_learn_which_tensors_lie_in_one_buffer() -> None:
     first = {"t": [0, "float32", 0, [2], [1]]}
     trace = native(changed(CALL, "args", to=[VIEW, first, changed(VIEW, "t", 2, to=1)]))
-    told = [arg["t"] for arg in request(taken(trace, HOSTED), "hosted")["launches"][0]["args"]]
-    assert [arg[0] for arg in told] == [0, 1, 2]
-    assert [arg[-3:] for arg in told] == [[0, 16, 64], [1, 0, 64], [0, 4, 64]]
+    tensors = [arg["t"] for arg in request(taken(trace, HOSTED), "hosted")["launches"][0]["args"]]
+    assert [arg[0] for arg in tensors] == [0, 1, 2]
+    assert [arg[-3:] for arg in tensors] == [[0, 16, 64], [1, 0, 64], [0, 4, 64]]
 
 
 def test_a_reader_is_told_names_and_tensors() -> None:
@@ -272,12 +272,12 @@ def honest() -> bytes:
 
 
 def of_node(**changes: Any) -> Callable[[dict], None]:
-    return lambda told: told["launches"][0]["nodes"][0].update(changes)
+    return lambda header: header["launches"][0]["nodes"][0].update(changes)
 
 
 def of_param(index: int, *path: Any, to: Any) -> Callable[[dict], None]:
-    def change(told: dict) -> None:
-        at = told["launches"][0]["nodes"][0]["params"]
+    def change(header: dict) -> None:
+        at = header["launches"][0]["nodes"][0]["params"]
         for step in (index, *path)[:-1]:
             at = at[step]
         at[(index, *path)[-1]] = to
@@ -331,8 +331,8 @@ LIES: dict[str, Callable[[dict], object]] = {
     "a structure of no bytes": of_param(4, 1, to="zz"),
     "a structure that is too short": of_param(4, 1, to="00" * 192),
     "a giant structure": of_param(4, 1, to="00" * 32765),
-    "one parameter more": lambda told: told["launches"][0]["nodes"][0]["params"].append(["n", 8, 0]),
-    "one parameter less": lambda told: told["launches"][0]["nodes"][0]["params"].pop(),
+    "one parameter more": lambda header: header["launches"][0]["nodes"][0]["params"].append(["n", 8, 0]),
+    "one parameter less": lambda header: header["launches"][0]["nodes"][0]["params"].pop(),
     "no parameters": of_node(params=[]),
     "a parameter of another kind": of_param(1, to=["t", 0, 0]),
     "a parameter that is a text": of_param(1, to="n"),
@@ -345,33 +345,33 @@ LIES: dict[str, Callable[[dict], object]] = {
     "a cluster of 32": of_node(cluster=[16, 2, 1]),
     "much shared memory": of_node(shared=1 << 20),
     "a flag that is none": of_node(pdl=1),
-    "a launch without a block": lambda told: told["launches"][0]["nodes"][0].pop("block"),
+    "a launch without a block": lambda header: header["launches"][0]["nodes"][0].pop("block"),
     "an unknown function": of_node(function=1),
     "function -1": of_node(function=-1),
     "a function that is true": of_node(function=True),
-    "too many launches": lambda told: told["launches"][0].update(nodes=[NODE] * 1001),
-    "no answer": lambda told: told["launches"].clear(),
-    "two answers": lambda told: told["launches"].append(told["launches"][0]),
-    "an answer of nothing": lambda told: told["launches"].__setitem__(0, {}),
-    "an answer that is a number": lambda told: told["launches"].__setitem__(0, 5),
-    "an error": lambda told: told["launches"].__setitem__(0, {"error": "no"}),
-    "an error that is no text": lambda told: told["launches"].__setitem__(0, {"error": 5}),
-    "answers that are a number": lambda told: told.update(launches=5),
-    "a library that is a cubin": lambda told: told["modules"][0].update(kind="library"),
-    "a module of another kind": lambda told: told["modules"][0].update(kind="ptx"),
-    "a module of another size": lambda told: told["modules"][0].update(bytes=64),
-    "a module of no bytes": lambda told: told["modules"][0].update(bytes=0),
-    "a module twice": lambda told: told["modules"].append(told["modules"][0]),
-    "no modules": lambda told: told["modules"].clear(),
-    "a function without a module": lambda told: told["functions"][0].update(module=1),
-    "a function of module -1": lambda told: told["functions"][0].update(module=-1),
-    "a function that the cubin lacks": lambda told: told["functions"][0].update(name="other"),
-    "a name with blanks": lambda told: told["functions"][0].update(name="k k"),
-    "a name that is a number": lambda told: told["functions"][0].update(name=5),
-    "a long name": lambda told: told["functions"][0].update(name="k" * 4001),
-    "no functions": lambda told: told["functions"].clear(),
-    "a malformed trace": lambda told: told.update(malformed="it says"),
-    "a malformed trace that is no text": lambda told: told.update(malformed=[]),
+    "too many launches": lambda header: header["launches"][0].update(nodes=[NODE] * 1001),
+    "no answer": lambda header: header["launches"].clear(),
+    "two answers": lambda header: header["launches"].append(header["launches"][0]),
+    "an answer of nothing": lambda header: header["launches"].__setitem__(0, {}),
+    "an answer that is a number": lambda header: header["launches"].__setitem__(0, 5),
+    "an error": lambda header: header["launches"].__setitem__(0, {"error": "no"}),
+    "an error that is no text": lambda header: header["launches"].__setitem__(0, {"error": 5}),
+    "answers that are a number": lambda header: header.update(launches=5),
+    "a library that is a cubin": lambda header: header["modules"][0].update(kind="library"),
+    "a module of another kind": lambda header: header["modules"][0].update(kind="ptx"),
+    "a module of another size": lambda header: header["modules"][0].update(bytes=64),
+    "a module of no bytes": lambda header: header["modules"][0].update(bytes=0),
+    "a module twice": lambda header: header["modules"].append(header["modules"][0]),
+    "no modules": lambda header: header["modules"].clear(),
+    "a function without a module": lambda header: header["functions"][0].update(module=1),
+    "a function of module -1": lambda header: header["functions"][0].update(module=-1),
+    "a function that the cubin lacks": lambda header: header["functions"][0].update(name="other"),
+    "a name with blanks": lambda header: header["functions"][0].update(name="k k"),
+    "a name that is a number": lambda header: header["functions"][0].update(name=5),
+    "a long name": lambda header: header["functions"][0].update(name="k" * 4001),
+    "no functions": lambda header: header["functions"].clear(),
+    "a malformed trace": lambda header: header.update(malformed="it says"),
+    "a malformed trace that is no text": lambda header: header.update(malformed=[]),
 }
 
 
@@ -383,11 +383,11 @@ def test_a_forged_answer_is_refused(what: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, ["w", 0]),
-        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, MAP),
-        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, ["s", "00" * 8, []]),
-        lambda told: told["launches"][0]["nodes"][0]["params"].__setitem__(0, ["p", 0, 49]),
-        lambda told: told["modules"][0].update(kind="cubin"),
+        lambda header: header["launches"][0]["nodes"][0]["params"].__setitem__(0, ["w", 0]),
+        lambda header: header["launches"][0]["nodes"][0]["params"].__setitem__(0, MAP),
+        lambda header: header["launches"][0]["nodes"][0]["params"].__setitem__(0, ["s", "00" * 8, []]),
+        lambda header: header["launches"][0]["nodes"][0]["params"].__setitem__(0, ["p", 0, 49]),
+        lambda header: header["modules"][0].update(kind="cubin"),
     ],
 )
 def test_a_library_gets_addresses_and_numbers_alone(change: Callable[[dict], object]) -> None:
@@ -489,10 +489,10 @@ def test_a_damaged_trace_is_read_or_refused() -> None:
     chance, good = random.Random(1), 0
     for family, kernels, node in ((NATIVE, [], CALL), (CUDA, [KERNEL], LAUNCH), (HOSTED, [], CALL)):
         for _ in range(300):
-            told = copy.deepcopy({"nodes": [node, node], "kernels": kernels})
-            alter(told, chance)
+            raw = copy.deepcopy({"nodes": [node, node], "kernels": kernels})
+            alter(raw, chance)
             try:
-                trace = parse(told.get("nodes"), BUFFERS, ["…"], told.get("kernels"))
+                trace = parse(raw.get("nodes"), BUFFERS, ["…"], raw.get("kernels"))
                 launches.check_launches(trace, family)
                 good += 1
             except (traces.BadTrace, traces.Refused):
@@ -561,12 +561,12 @@ def test_a_compiler_that_says_something_else_of_its_work_is_refused(change: dict
     trace = native()
     said = native_compiler.compile_libraries(launches.requests(trace, NATIVE) | {"texts": trace.texts}, TOOLCHAIN)
     head, _, data = said.partition(b"\n")
-    told = json.loads(head)
+    header = json.loads(head)
     [(source, options)] = launches.Built.parse(said, trace, NATIVE).sources.values()
     assert "malloc(4)" in source and options[:3] == ("cc", "-O1", "-fPIC")
-    told["modules"][0] |= change
+    header["modules"][0] |= change
     with pytest.raises(traces.BadTrace):
-        launches.Built.parse(json.dumps(told).encode() + b"\n" + data, trace, NATIVE)
+        launches.Built.parse(json.dumps(header).encode() + b"\n" + data, trace, NATIVE)
 
 
 def relocation_at(data: bytes) -> int:

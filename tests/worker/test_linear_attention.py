@@ -207,12 +207,12 @@ def test_blocks_of_sparse_attention_are_sorted_different_and_never_ahead() -> No
 # ---- the gate ----------------------------------------------------------------------
 
 
-def job(path: Path, precision: str, sizes: dict[str, int], told: dict | None = None) -> dict:
+def job(path: Path, precision: str, sizes: dict[str, int], spec: dict | None = None) -> dict:
     return {
         "kind": "task", "device": "cpu", "precision": precision, "self_test": True, "seed": SEED,
         "protocol": "hardened",
         "task": {"id": f"linear_attention/{path.stem}", "source": defined(path, sizes),
-                 "sidecar": sidecar(path) if told is None else told},
+                 "sidecar": sidecar(path) if spec is None else spec},
     }  # fmt: skip
 
 
@@ -309,7 +309,7 @@ def test_where_one_head_is_off_only_the_ratio_per_head_shows_it() -> None:
     with pytest.raises(judging.Verdict) as end:
         judging.judge_trial({"protocol": "hardened"}, p, [got], expected, "plain")
     assert end.value.verdict == "wrong_values"
-    assert "error ratio 3.1e-02 in batch 0, head 0, where 1.0e-02 is allowed." in end.value.told
+    assert "error ratio 3.1e-02 in batch 0, head 0, where 1.0e-02 is allowed." in end.value.text
     assert p.checks == ["kernelbench", "hardened", "error_ratio"]
     assert 0.03 < p.slice_ratio < 0.032 and p.trials[0]["slice_ratio"] == p.slice_ratio
     p = judging.Progress()
@@ -330,7 +330,7 @@ def test_zeros_and_values_that_are_not_finite_do_not_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "told, reason",
+    "spec, reason",
     [
         ([], None),  # what a task without a sidecar has
         ({"tolerances": {}}, "/tolerances: unknown key; there are variants, inputs, tolerance"),
@@ -353,8 +353,8 @@ def test_zeros_and_values_that_are_not_finite_do_not_pass() -> None:
          "/tolerance/dimensions: names 2, but output 0 has the shape [1, 1, 4, 4]"),
     ],
 )  # fmt: skip
-def test_a_bad_sidecar_is_refused_with_file_and_key(told: object, reason: str | None) -> None:
-    answer = look(job(TASKS[0], "fp32", {"B": 1, "H": 1, "T": 4, "D": 4}, told))
+def test_a_bad_sidecar_is_refused_with_file_and_key(spec: object, reason: str | None) -> None:
+    answer = look(job(TASKS[0], "fp32", {"B": 1, "H": 1, "T": 4, "D": 4}, spec))
     if reason is None:
         assert answer["usable"]
         return

@@ -134,12 +134,12 @@ def test_small_ones_run_beside_each_other(worker: Session, folder: Path) -> None
 def test_big_ones_never_do(worker: Session, folder: Path) -> None:
     big = [candidate(folder, f"big-{i}", SPEAKS.format(mib=400), 600, "big") for i in range(3)]
     worker.run(big, 3)
-    told = [worker.answers[job.id] for job in big]
-    assert [record["verdict"] for record in told] == ["launch_error"] * 3
-    spans = [tuple(map(int, re.findall(r"from (\d+) to (\d+)", r["feedback"])[-1])) for r in told]
+    records = [worker.answers[job.id] for job in big]
+    assert [record["verdict"] for record in records] == ["launch_error"] * 3
+    spans = [tuple(map(int, re.findall(r"from (\d+) to (\d+)", r["feedback"])[-1])) for r in records]
     spans.sort()
     assert all(ended < began for (_, ended), (began, _) in zip(spans, spans[1:])), spans
-    assert all(400 * MIB < record["peak_bytes"] < 600 * MIB for record in told)
+    assert all(400 * MIB < record["peak_bytes"] < 600 * MIB for record in records)
 
 
 def test_what_a_task_takes_is_learnt(worker: Session, folder: Path) -> None:
@@ -210,7 +210,7 @@ def group() -> Iterator[Path]:
 def test_a_group_with_a_limit_is_all_there_is(group: Path, tmp_path: Path) -> None:
     program, _ = worker_run.make_home(tmp_path)
     script = 'echo $$ > "$1/cgroup.procs" && exec "$2" --probe'
-    told = subprocess.run(["sh", "-c", script, "sh", group, program], capture_output=True,
+    done = subprocess.run(["sh", "-c", script, "sh", group, program], capture_output=True,
                           text=True, check=True)  # fmt: skip
-    size, free = map(int, re.findall(r"memory yes (\d+) bytes, (\d+)", told.stdout)[0])
+    size, free = map(int, re.findall(r"memory yes (\d+) bytes, (\d+)", done.stdout)[0])
     assert size == 1 << 30 and 700 * MIB < free <= 768 * MIB

@@ -494,8 +494,8 @@ def test_who_kills_a_compiler_says_nothing_about_the_source(tmp_path: Path) -> N
     program = (
         f"import dataclasses, sys; sys.path[:0] = {PATHS!r}\n"
         "from pathlib import Path\nimport c_cpu\nfrom shared import native\n"
-        "told = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=('sh', '-c', sys.argv[1]))\n"
-        f"native.compile_in(Path({str(tmp_path)!r}), 'int x;', told, [])\n"
+        "toolchain = dataclasses.replace(c_cpu.TOOLCHAIN, compiler=('sh', '-c', sys.argv[1]))\n"
+        f"native.compile_in(Path({str(tmp_path)!r}), 'int x;', toolchain, [])\n"
     )
     argv = [sys.executable, "-c", program]
     ends = [

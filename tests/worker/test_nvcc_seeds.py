@@ -28,9 +28,9 @@ def needs(pack: str) -> None:
 
 def check(pack: str, folder: Path) -> None:
     needs(pack)
-    for told in expanded(pack, folder):
-        assert told.get("launches") and told["bytes"] > 1000, told
-        assert pack == "cuda" or told["nodes"]
+    for answer in expanded(pack, folder):
+        assert answer.get("launches") and answer["bytes"] > 1000, answer
+        assert pack == "cuda" or answer["nodes"]
 
 
 @functools.cache

@@ -81,20 +81,20 @@ def out(*argv: object) -> str:
     return subprocess.run([*argv], check=True, capture_output=True, text=True).stdout
 
 
-def told(program: Path, folder: Path, *flags: str) -> str:
+def answered(program: Path, folder: Path, *flags: str) -> str:
     return out(program, fake(folder, *flags))
 
 
 def test_every_gpu_that_answers_is_listed(program: Path, tmp_path: Path) -> None:
-    assert told(program, tmp_path) == "open GPU-10ab:9 GPU-30ab:7"
+    assert answered(program, tmp_path) == "open GPU-10ab:9 GPU-30ab:7"
 
 
 def test_a_library_that_knows_no_gpu_is_none(program: Path, tmp_path: Path) -> None:
-    assert told(program, tmp_path, "-DCOUNT=0") == "none"
+    assert answered(program, tmp_path, "-DCOUNT=0") == "none"
 
 
 def test_a_library_that_lacks_a_function_is_none(program: Path, tmp_path: Path) -> None:
-    assert told(program, tmp_path, "-DOLD") == "none"
+    assert answered(program, tmp_path, "-DOLD") == "none"
 
 
 def test_a_library_that_is_not_there_is_none(program: Path) -> None:

@@ -38,7 +38,7 @@ def test_weights_that_were_moved_in_init_are_made_of_any_weights(line: str) -> N
     body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
     state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
     found = repeats(body, X, state=state)
-    assert "packed" not in found.told and found.blob == b""
+    assert "packed" not in found.raw and found.blob == b""
 
 
 @pytest.mark.parametrize("precision, dtype", [("fp16", torch.float16), ("bf16", torch.bfloat16)])
@@ -54,7 +54,7 @@ def test_packed_weights_follow_the_cast(precision: str, dtype: torch.dtype) -> N
     w = torch.randn(6, 6).to(dtype)
     got = Execution(found, {"lin.weight": w, "lin.bias": w[0]}).call(x)
     same(got, (x.float() @ w.float().t()).to(dtype))
-    assert "packed" not in found.told
+    assert "packed" not in found.raw
 
 
 @pytest.mark.parametrize("line", [
@@ -67,7 +67,7 @@ def test_weights_that_were_computed_in_init_are_constants_and_said_to_be_packed(
     body = forward("", "self.lin = nn.Linear(6, 6)\n" + line, last=MATMUL)
     mine = model(body, seed=1)
     found = record(body, X, state=state_of(mine)[:2], claims="cpu", seed=1)
-    assert found.told["packed"] is True
+    assert found.raw["packed"] is True
     with torch.no_grad():
         same(Execution(found, mine.state_dict()).call(X), mine(X))
 
@@ -85,12 +85,12 @@ def test_a_literal_that_a_parameter_was_copied_from_stays_a_literal() -> None:
     state = [["lin", [6, 6], "torch.float32"]]
     found = record(forward("", init, last=MATMUL), X, state=state)
     same(Execution(found, {"lin": torch.rand(6, 6)}).call(X), X)
-    assert "packed" not in found.told
+    assert "packed" not in found.raw
 
 
 def test_a_table_that_forward_changes_is_memory_of_its_own() -> None:
     found = repeats(forward("self.w[0] = x[0]", "self.w = torch.eye(6)", last=MATMUL), X)
-    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["copy"]
+    assert [n["op"] for n in found.raw["setup"]["nodes"]] == ["copy"]
     assert found.ops() == ["copy", "launch"] and "const" not in found.kinds()
 
 
@@ -99,7 +99,7 @@ def test_a_pack_of_weights_that_change_later_is_not_made_of_them() -> None:
            "nn.init.ones_(self.lin.weight)"
     state = [["lin.weight", [6, 6], "torch.float32"]]
     found = record(forward("", init, last=MATMUL), X, state=state)
-    assert found.told["packed"] is True
+    assert found.raw["packed"] is True
 
 
 def test_packed_weights_may_not_be_computed_with_in_forward() -> None:
@@ -114,7 +114,7 @@ def test_tables_of_literals_are_constants() -> None:
     init = "self.w = (torch.arange(36.0).view(6, 6) / 7).sin()\n" \
            'self.register_buffer("small", self.w.half())'
     found = repeats(forward("", init, last=MATMUL), X, state=[])
-    assert found.kinds() == ["input", "const", "new"] and found.told["state"] == []
+    assert found.kinds() == ["input", "const", "new"] and found.raw["state"] == []
 
 
 def test_tables_of_the_module_are_constants() -> None:
@@ -134,7 +134,7 @@ def test_state_is_matched_by_name() -> None:
     state = [["a.weight", [6, 6], "torch.float32"], ["a.bias", [6], "torch.float32"]]
     found = record(body, X, state=state)
     names = [["a.weight", [6, 6], "float32", "parameter"], ["a.bias", [6], "float32", "parameter"]]
-    assert found.told["state"] == names
+    assert found.raw["state"] == names
 
 
 def test_state_with_other_names_is_matched_by_shape_in_order() -> None:
@@ -142,20 +142,20 @@ def test_state_with_other_names_is_matched_by_shape_in_order() -> None:
     body = forward("", init, last=MATMUL)
     state = [["lin.weight", [6, 6], "torch.float32"], ["lin.bias", [6], "torch.float32"]]
     found = record(body, X, state=state)
-    assert [entry[0] for entry in found.told["state"]] == ["w", "b"]
+    assert [entry[0] for entry in found.raw["state"]] == ["w", "b"]
     assert {"kind": "state", "name": "w"} in found.calls[0]["buffers"]
 
 
 def test_state_that_matches_nothing_is_a_constant() -> None:
     body = forward("", "self.w = nn.Parameter(torch.rand(6, 6))", last=MATMUL)
     found = record(body, X, state=[["lin.weight", [3, 3], "torch.float32"]])
-    assert found.told["state"] == [] and found.kinds() == ["input", "const", "new"]
+    assert found.raw["state"] == [] and found.kinds() == ["input", "const", "new"]
 
 
 def test_state_that_is_not_contiguous_is_laid_out_in_the_setup() -> None:
     body = forward("", "self.w = nn.Parameter(torch.rand(6, 6).t())", last=MATMUL)
     found = repeats(body, X)
-    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["copy"]
+    assert [n["op"] for n in found.raw["setup"]["nodes"]] == ["copy"]
 
 
 def test_shared_weights_are_one_buffer() -> None:

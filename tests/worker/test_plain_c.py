@@ -43,10 +43,10 @@ def test_macros_are_expanded_and_every_line_stays_where_it_was() -> None:
     assert plain(text) == text  # nothing is left to do
 
 
-@pytest.mark.parametrize("told", ['__has_include("/etc/passwd")', '__has_include("tmp/../kernel.c")',
+@pytest.mark.parametrize("question", ['__has_include("/etc/passwd")', '__has_include("tmp/../kernel.c")',
                                   "__has_include(<linux/version.h>)"])  # fmt: skip
-def test_a_question_about_files_has_been_answered_before_it_is_judged(told: str) -> None:
-    text = plain(f"#if {told}\n#define HERE 1\n#else\n#define HERE 2\n#endif\n" + KERNEL.format("x[HERE] = 0;"))
+def test_a_question_about_files_has_been_answered_before_it_is_judged(question: str) -> None:
+    text = plain(f"#if {question}\n#define HERE 1\n#else\n#define HERE 2\n#endif\n" + KERNEL.format("x[HERE] = 0;"))
     assert "x[1] = 0" in text or "x[2] = 0" in text
     assert "has_include" not in text and "#" not in text
 

@@ -68,7 +68,7 @@ def wrong(model, args):
         model(*args)
     except (TypeError, ValueError) as problem:
         return str(problem)
-told = {}
+result = {}
 for name in sys.argv[1:]:
     file = importlib.import_module(name)
     models = []
@@ -84,9 +84,9 @@ for name in sys.argv[1:]:
             same.append(torch.allclose(expected, got, rtol=1e-3, atol=1e-4))
     state = all(torch.allclose(a.float(), b.float(), atol=1e-4) for a, b in
                 zip(reference.state_dict().values(), own.state_dict().values()))
-    told[name] = {"same": same, "state": state, "half": wrong(own, [a[: len(a) // 2] for a in args]),
+    result[name] = {"same": same, "state": state, "half": wrong(own, [a[: len(a) // 2] for a in args]),
                   "double": wrong(own, [a.double() for a in args]), "list": wrong(own, [[1]] * len(args))}
-print(json.dumps(told))
+print(json.dumps(result))
 """
 
 
@@ -109,16 +109,16 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict:
 @pytest.mark.parametrize("name", FILES)
 def test_it_runs_in_plain_python_as_the_reference_does(used: dict, name: str) -> None:
     """With parameters as the task makes them, and with inputs that are not contiguous."""
-    told = used[name.replace("/", "_").replace("-", "_")]
-    assert told["same"] == [True] * 3 and told["state"]
+    result = used[name.replace("/", "_").replace("-", "_")]
+    assert result["same"] == [True] * 3 and result["state"]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_it_names_the_argument_and_the_shape_that_it_is_right_for(used: dict, name: str) -> None:
-    told = used[name.replace("/", "_").replace("-", "_")]
-    assert "must be a tensor, not a list" in told["list"]
+    result = used[name.replace("/", "_").replace("-", "_")]
+    assert "must be a tensor, not a list" in result["list"]
     for way in ("half", "double"):
-        assert "must have the shape (" in told[way] and "torch.float32" in told[way], told[way]
+        assert "must have the shape (" in result[way] and "torch.float32" in result[way], result[way]
 
 
 def test_its_head_says_what_it_is_right_for() -> None:
@@ -225,15 +225,15 @@ def test_a_file_that_would_clash_with_the_tasks_names_is_not_made() -> None:
 
 
 @pytest.mark.parametrize("change", [
-    lambda told: told["calls"][0]["nodes"][-1].update(grid=[5]),
-    lambda told: told["calls"][0]["nodes"][-1]["args"].update(n=31),
-    lambda told: told["calls"][0]["nodes"][-1]["options"].update(num_warps=8),
-    lambda told: told["calls"][0]["nodes"].append(dict(told["calls"][0]["nodes"][-1])),
-    lambda told: told["calls"].append(told["calls"][0] | {"nodes": told["calls"][0]["nodes"] * 2}),
-    lambda told: told["kernels"][0].update(noinline=True),
-    lambda told: told["kernels"][0].update(line=1),
-    lambda told: told["kernels"][0]["bind"].update(tl={"module": "triton.language.math"}),
-    lambda told: told["kernels"][0]["bind"].update(range={"value": 1}),
+    lambda header: header["calls"][0]["nodes"][-1].update(grid=[5]),
+    lambda header: header["calls"][0]["nodes"][-1]["args"].update(n=31),
+    lambda header: header["calls"][0]["nodes"][-1]["options"].update(num_warps=8),
+    lambda header: header["calls"][0]["nodes"].append(dict(header["calls"][0]["nodes"][-1])),
+    lambda header: header["calls"].append(header["calls"][0] | {"nodes": header["calls"][0]["nodes"] * 2}),
+    lambda header: header["kernels"][0].update(noinline=True),
+    lambda header: header["kernels"][0].update(line=1),
+    lambda header: header["kernels"][0]["bind"].update(tl={"module": "triton.language.math"}),
+    lambda header: header["kernels"][0]["bind"].update(range={"value": 1}),
 ], ids=["grid", "scalar", "option", "a node more", "the steady call", "a kernel's flag", "a kernel's place",
         "what a name means", "a name more"])  # fmt: skip
 def test_a_recording_that_differs_in_anything_is_no_delivery(change: Callable[[dict], object]) -> None:
@@ -248,9 +248,9 @@ def test_a_recording_that_differs_in_anything_is_no_delivery(change: Callable[[d
             return None
         size = loop.child.ask(wanted.message, wanted.fds)["size"]
         head, _, blob = os.pread(wanted.fds[0], size, 0).partition(b"\n")
-        told = json.loads(head)
-        change(told)
-        data = json.dumps(told).encode() + b"\n" + blob
+        header = json.loads(head)
+        change(header)
+        data = json.dumps(header).encode() + b"\n" + blob
         os.pwrite(wanted.fds[0], data, 0)
         return {"ok": True, "size": len(data)}
 

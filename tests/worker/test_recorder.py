@@ -295,7 +295,7 @@ STYLES = {
 @pytest.mark.parametrize("body", STYLES.values(), ids=STYLES.keys())
 def test_an_honest_style_is_recorded(body: str, claims: str) -> None:
     found = repeats(body, X, claims=claims)
-    assert len(found.calls) == 1 and "packed" not in found.told
+    assert len(found.calls) == 1 and "packed" not in found.raw
     assert all(k != "const" for k in found.kinds())
 
 
@@ -418,7 +418,7 @@ def test_buffers_that_were_filled_before_forward_are_part_of_the_setup() -> None
 """)  # fmt: skip
     found = repeats(body, X, state=[])
     assert found.kinds() == ["input", "kept", "kept"] and found.blob == b""
-    assert [n["op"] for n in found.told["setup"]["nodes"]] == ["fill"]
+    assert [n["op"] for n in found.raw["setup"]["nodes"]] == ["fill"]
 
 
 def test_a_constant_that_changes_between_launches_is_two_constants() -> None:
@@ -527,7 +527,7 @@ def test_addresses_in_a_tensor_are_refused_with_what_to_do_instead(init: str) ->
 
 def test_large_integers_are_no_addresses() -> None:
     lines = "n = torch.tensor([2**62, -1, 7], device=x.device)\nlaunch('twice', (1,), x=x, y=x.clone(), n=n)"
-    assert record(forward(lines), X).told["calls"]
+    assert record(forward(lines), X).raw["calls"]
 
 
 CACHED = """

@@ -50,8 +50,8 @@ def lying(change: Callable[[dict, bytes], bytes | None], tells: str = "record") 
     def answer(wanted: Ask) -> dict | None:
         if wanted.message["op"] != tells:
             return None
-        told = loop.child.ask(wanted.message, wanted.fds)
-        head, _, blob = os.pread(wanted.fds[0], told["size"], 0).partition(b"\n")
+        reply = loop.child.ask(wanted.message, wanted.fds)
+        head, _, blob = os.pread(wanted.fds[0], reply["size"], 0).partition(b"\n")
         header = json.loads(head)
         data = change(header, blob) or json.dumps(header).encode() + b"\n" + blob
         os.pwrite(wanted.fds[0], data, 0)
@@ -62,7 +62,7 @@ def lying(change: Callable[[dict, bytes], bytes | None], tells: str = "record") 
 
 
 def test_a_recorder_that_does_not_lie_is_believed() -> None:
-    assert said(verify(RELU, candidates.relu(), loop=lying(lambda told, blob: None))) == E3
+    assert said(verify(RELU, candidates.relu(), loop=lying(lambda header, blob: None))) == E3
 
 
 # ---- 7.1 Python in the executor --------------------------------------------------------
@@ -86,8 +86,8 @@ def test_7_1_a_kernel_does_not_reach_python(line: str) -> None:
      {"tl": {"value": {"tuple": [{"module": "os"}]}}}],
 )  # fmt: skip
 def test_7_1_a_kernel_is_given_plain_values_alone(bind: dict) -> None:
-    def change(told: dict, blob: bytes) -> None:
-        told["kernels"][0]["bind"].update(bind)
+    def change(header: dict, blob: bytes) -> None:
+        header["kernels"][0]["bind"].update(bind)
 
     record = verify(RELU, candidates.relu(), loop=lying(change))
     assert record["verdict"] in ("hack", "compile_error") and record["trials"] == []
@@ -137,8 +137,8 @@ def test_7_2_a_compiler_checks_for_itself(tmp_path: Path) -> None:
 
 
 def test_7_2_what_a_compiler_says_of_its_binaries_is_checked() -> None:
-    def change(told: dict, blob: bytes) -> None:
-        told["functions"][0]["name"] = "another"
+    def change(header: dict, blob: bytes) -> None:
+        header["functions"][0]["name"] = "another"
 
     record = verify(RELU, candidates.relu(), loop=lying(change, "compile"))
     assert said(record)[:2] == ("hack", "bad-trace")
@@ -224,9 +224,9 @@ def test_7_5_one_recording_serves_all_trials() -> None:
     """The other recording is of the file that is delivered."""
     loop = Loop()
     verify(RELU, candidates.relu(), loop=loop)
-    told = [s.message for s in loop.asked if isinstance(s, Ask)]
-    ops = [m["op"] for m in told]
-    assert [m["source"] == candidates.relu() for m in told if m["op"] == "record"] == [True, False]
+    messages = [s.message for s in loop.asked if isinstance(s, Ask)]
+    ops = [m["op"] for m in messages]
+    assert [m["source"] == candidates.relu() for m in messages if m["op"] == "record"] == [True, False]
     assert ops.count("load") == 1 and ops.count("run") >= 8
 
 
@@ -313,17 +313,17 @@ def test_7_6_a_number_means_what_the_compiler_makes_of_it() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told["state"].append(["w", [1 << 40], "float32", "parameter"]),
-        lambda told: told["calls"][0]["buffers"].append(
+        lambda header: header["state"].append(["w", [1 << 40], "float32", "parameter"]),
+        lambda header: header["calls"][0]["buffers"].append(
             {"kind": "const", "at": 0, "bytes": 1 << 40, "dtype": "float32"}),
-        lambda told: told["calls"][0]["buffers"].append({"kind": "state", "name": "w"}),
-        lambda told: told["calls"][0]["buffers"].append({"kind": "input", "index": 1}),
-        lambda told: told["calls"][0].update(output={"tensor": [1, "float32", 0, [1 << 20, 8], [8, 1]]}),
+        lambda header: header["calls"][0]["buffers"].append({"kind": "state", "name": "w"}),
+        lambda header: header["calls"][0]["buffers"].append({"kind": "input", "index": 1}),
+        lambda header: header["calls"][0].update(output={"tensor": [1, "float32", 0, [1 << 20, 8], [8, 1]]}),
     ],
 )  # fmt: skip
 def test_7_8_what_a_recorder_claims_makes_nothing_grow(change: Callable[[dict], object]) -> None:
-    def lie(told: dict, blob: bytes) -> None:
-        change(told)
+    def lie(header: dict, blob: bytes) -> None:
+        change(header)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert (record["peak_bytes"] or 0) < 1 << 20
@@ -332,8 +332,8 @@ def test_7_8_what_a_recorder_claims_makes_nothing_grow(change: Callable[[dict], 
 
 @pytest.mark.parametrize("size", [1 << 41, 1 << 42])
 def test_7_8_room_that_nobody_has_is_not_made(size: int) -> None:
-    def lie(told: dict, blob: bytes) -> None:
-        told["calls"][0]["buffers"].append({"kind": "new", "bytes": size, "dtype": "uint8"})
+    def lie(header: dict, blob: bytes) -> None:
+        header["calls"][0]["buffers"].append({"kind": "new", "bytes": size, "dtype": "uint8"})
 
     record = verify(RELU, candidates.relu(), loop=lying(lie), limits={"memory_bytes": 1 << 30})
     assert record["verdict"] == "out_of_memory"
@@ -519,19 +519,19 @@ def test_7_9_what_a_library_ends_with_comes_from_inputs_of_its_own() -> None:
     job = make_job(RELU, "", "c-cpu", pool=POOL)
     own, shared = (int(first_input(j).view(torch.uint8)[0]) for j in (job | {"own_draws": True}, job))
     bit = next(1 << i for i in range(8) if (own ^ shared) >> i & 1)
-    body = f"unsigned char told; memcpy(&told, x, 1); if (told & {bit}) __builtin_abort(); *(volatile int *)0 = 1;"
+    body = f"unsigned char byte; memcpy(&byte, x, 1); if (byte & {bit}) __builtin_abort(); *(volatile int *)0 = 1;"
     record = native(body, pool=POOL)
     assert record["verdict"] == "crash" and f"signal {6 if own & bit else 11} " in record["feedback"]
 
 
 def test_7_9_a_failure_on_shared_inputs_alone_is_told_in_fixed_words() -> None:
     value = float(first_input(make_job(RELU, "", pool=POOL))[0])
-    told = "A kernel fails on some of the task's inputs, not on all."
+    feedback = "A kernel fails on some of the task's inputs, not on all."
     record = native(f"if (x[0] == {value.hex()}f) __builtin_trap(); " + RIGHT, pool=POOL)
-    assert (record["verdict"], record["feedback"]) == ("crash", told)
+    assert (record["verdict"], record["feedback"]) == ("crash", feedback)
     line = f"tl.store(y + tl.where(tl.load(x + i) == {value!r}, 12345, i), 0.0)"
     record = verify(RELU, with_line(line), pool=POOL)
-    assert (record["verdict"], record["feedback"]) == ("launch_error", told)
+    assert (record["verdict"], record["feedback"]) == ("launch_error", feedback)
 
 
 # ---- 7.13 caches --------------------------------------------------------------------------------
@@ -637,8 +637,8 @@ def test_7_14_a_child_is_never_sent_what_is_expected() -> None:
     verify(source, candidates.relu(), loop=loop)
     *others, last = [s.message for s in loop.asked if isinstance(s, Ask) and s.message["op"] != "ping"]
     assert last["op"] == "record" and "the answer" in last["source"]
-    told = json.dumps(others)
-    assert "the answer" not in told and "class Model(" not in told and "get_inputs" not in told
+    sent = json.dumps(others)
+    assert "the answer" not in sent and "class Model(" not in sent and "get_inputs" not in sent
 
 
 # ---- 7.16 finished code -----------------------------------------------------------------------------
@@ -691,16 +691,16 @@ def test_7_19_nothing_else_is_a_value(value: object) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told["calls"][0]["nodes"][-1]["args"].update({"n); import os; (": 32}),
-        lambda told: told["kernels"][0].update(name="relu_kernel\nimport os"),
-        lambda told: told["kernels"][0]["bind"].update({"a = __import__('os')": {"value": 1}}),
-        lambda told: told["calls"][0]["nodes"][-1]["options"].update({"num_warps=4); import os; (": 1}),
-        lambda told: told["calls"][0]["nodes"][-1]["args"].update({"n": "32); import os"}),
+        lambda header: header["calls"][0]["nodes"][-1]["args"].update({"n); import os; (": 32}),
+        lambda header: header["kernels"][0].update(name="relu_kernel\nimport os"),
+        lambda header: header["kernels"][0]["bind"].update({"a = __import__('os')": {"value": 1}}),
+        lambda header: header["calls"][0]["nodes"][-1]["options"].update({"num_warps=4); import os; (": 1}),
+        lambda header: header["calls"][0]["nodes"][-1]["args"].update({"n": "32); import os"}),
     ],
 )  # fmt: skip
 def test_7_19_an_exported_file_holds_no_text_of_a_recorders(change: Callable[[dict], object]) -> None:
-    def lie(told: dict, blob: bytes) -> None:
-        change(told)
+    def lie(header: dict, blob: bytes) -> None:
+        change(header)
 
     record = verify(RELU, candidates.relu(), loop=lying(lie))
     assert "import os" not in (record["ported"] or "")
@@ -721,8 +721,8 @@ def test_7_20_a_record_says_that_configurations_were_left_out() -> None:
 
 
 def test_7_20_configurations_are_bounded() -> None:
-    def lie(told: dict, blob: bytes) -> None:
-        node = told["calls"][0]["nodes"][-1]
+    def lie(header: dict, blob: bytes) -> None:
+        node = header["calls"][0]["nodes"][-1]
         one = {k: node[k] for k in ("grid", "args", "options")}
         node["tuned"] = [one] * (launches.CONFIGURATIONS + 1)
 

@@ -337,16 +337,16 @@ def test_two_libraries_have_functions_of_one_name(
     other.write_text("void scale(const unsigned long *w) { *(long *)w[0] = 77; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "o.so", other], check=True)
     program, out = scaling(region, library)
-    told = region.empty(torch.int64, (1,))
+    seen = region.empty(torch.int64, (1,))
     both = Program(
         (library, Module("library", (tmp_path / "o.so").read_bytes())),
         (Function(0, "scale"), Function(1, "scale")),
-        ((*program.calls[0], Call(1, (Pointer(told.at),))),),
+        ((*program.calls[0], Call(1, (Pointer(seen.at),))),),
     )
     with Client() as client:
         assert client.load(both, region).status == Status.DONE
         assert client.run().status == Status.DONE
-    assert region.tensor(told).item() == 77
+    assert region.tensor(seen).item() == 77
     assert torch.equal(region.tensor(out), 2.5 * numbers(100))
 
 
@@ -356,29 +356,29 @@ def test_two_libraries_have_functions_of_one_name(
     "ends_the_runner".split(),
 )
 def test_a_library_cannot(region: Region, library: Module, function: str) -> None:
-    told = region.put(torch.tensor([-1]))
+    seen = region.put(torch.tensor([-1]))
     with Client() as client:
-        words = Pointer(told.at), Number(8, client.process.pid)
+        words = Pointer(seen.at), Number(8, client.process.pid)
         assert client.load(one_call(library, function, *words), region).status == Status.DONE
         assert client.run().status == Status.DONE
-    assert region.tensor(told).item() == 1  # EPERM
+    assert region.tensor(seen).item() == 1  # EPERM
 
 
 def test_a_library_has_memory(region: Region, library: Module) -> None:
-    told = region.put(torch.tensor([-1]))
+    seen = region.put(torch.tensor([-1]))
     with Client() as client:
-        client.load(one_call(library, "allocates", Pointer(told.at)), region)
+        client.load(one_call(library, "allocates", Pointer(seen.at)), region)
         assert client.run().status == Status.DONE
-    assert region.tensor(told).item() == 1
+    assert region.tensor(seen).item() == 1
 
 
 def test_nothing_of_a_call_is_left_for_the_next(region: Region, library: Module) -> None:
-    told = region.put(torch.tensor([-1]))
+    seen = region.put(torch.tensor([-1]))
     with Client() as client:
-        client.load(one_call(library, "remembers", Pointer(told.at)), region)
+        client.load(one_call(library, "remembers", Pointer(seen.at)), region)
         for timed in (False, True, True):
             assert client.run(timed=timed).status == Status.DONE
-            assert region.tensor(told).item() == 0
+            assert region.tensor(seen).item() == 0
 
 
 @pytest.mark.parametrize(
@@ -399,24 +399,24 @@ def test_a_call_that_ends_its_process_is_told_and_the_runner_goes_on(
 
 
 def test_a_library_that_stops_its_process_does_not_go_on(region: Region, library: Module) -> None:
-    told = region.put(torch.tensor([-1]))
+    seen = region.put(torch.tensor([-1]))
     with Client() as client:
-        client.load(one_call(library, "stops", Pointer(told.at)), region)
+        client.load(one_call(library, "stops", Pointer(seen.at)), region)
         for _ in range(2):
             assert client.run().status == Status.DONE
-            assert region.tensor(told).item() == 7
+            assert region.tensor(seen).item() == 7
 
 
 def test_the_time_of_a_call_is_that_of_its_work(region: Region, library: Module) -> None:
     """Nothing is done ahead of it or afterwards, and it counts until all of it stands."""
-    told = region.put(torch.tensor([-1]))
+    seen = region.put(torch.tensor([-1]))
     with Client() as client:
-        client.load(one_call(library, "works", Pointer(told.at)), region)
+        client.load(one_call(library, "works", Pointer(seen.at)), region)
         for _ in range(2):
             before = time.monotonic_ns()
             done = client.run(timed=True)
             assert 20_000_000 <= done.host_ns <= time.monotonic_ns() - before
-            assert region.tensor(told).item() == 1
+            assert region.tensor(seen).item() == 1
 
 
 IN_A_BOX = """

@@ -65,7 +65,7 @@ def do(worker: Session, *steps: list) -> list:
     name = f"job-{next(_numbers)}"
     worker.run([Steps(name, [*steps])], 1)
     assert worker.infra == {}
-    return worker.answers[name]["told"]
+    return worker.answers[name]["answers"]
 
 
 def start(name: str, memory: int = LIMIT, deadline: int = 60000) -> tuple[list, list]:
@@ -102,9 +102,9 @@ def test_a_service_is_forked_and_outlives_the_job_that_asked_for_it(worker: Sess
 
 
 def test_a_service_past_its_deadline_is_gone(worker: Session) -> None:
-    told = do(worker, *start("service-1"), ["say", "stage", "service-1", 50, ""],
+    heard = do(worker, *start("service-1"), ["say", "stage", "service-1", 50, ""],
               ["hear", "gone", "service-1"])  # fmt: skip
-    why, peak, _ = told[-1].split("\n", 2)
+    why, peak, _ = heard[-1].split("\n", 2)
     assert why == "timeout" and int(peak) > 0
     wait_until_none_is_left(worker)
 
@@ -112,18 +112,18 @@ def test_a_service_past_its_deadline_is_gone(worker: Session) -> None:
 def test_a_service_is_forked_with_a_deadline_for_its_first_words(worker: Session) -> None:
     """Counted from when there is a zygote to make it."""
     do(worker, *start("service-1"))
-    told = do(worker, *start("service-2", deadline=300), ["hear", "gone", "service-2"])
-    assert told[-1].startswith("timeout\n")
+    heard = do(worker, *start("service-2", deadline=300), ["hear", "gone", "service-2"])
+    assert heard[-1].startswith("timeout\n")
 
 
 def test_a_stage_of_0_takes_the_deadline_away(worker: Session) -> None:
     """The second one's deadline, set after the first's was taken away, passes first."""
-    told = do(
+    heard = do(
         worker, *start("service-1"), *start("service-2"),
         ["say", "stage", "service-1", 2000, ""], ["say", "stage", "service-1", 0, ""],
         ["say", "stage", "service-2", 4000, ""], ["hear", "gone", "service-2"], ["ask", "service-1"],
     )  # fmt: skip
-    assert told[-2].startswith("timeout\n") and told[-1] is True
+    assert heard[-2].startswith("timeout\n") and heard[-1] is True
 
 
 def test_a_job_whose_child_is_asked_nothing_spends_no_time(worker: Session) -> None:
@@ -132,13 +132,13 @@ def test_a_job_whose_child_is_asked_nothing_spends_no_time(worker: Session) -> N
              ["say", "stage", "service-1", 6000, ""], ["hear", "gone", "service-1"],
              ["say", "stage", "waits", 60000, ""], ["ask", "waits"]]  # fmt: skip
     worker.run([Steps("waits", steps, deadline_ms=5000)], 1)
-    assert worker.answers["waits"]["told"][-1] is True
+    assert worker.answers["waits"]["answers"][-1] is True
 
 
 def test_a_job_has_no_more_than_its_time(worker: Session) -> None:
     steps = [*start("sleeps"), ["hear", "gone", "sleeps"]]
     worker.run([Steps("sleeps", steps, deadline_ms=500)], 1)
-    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")
+    assert worker.answers["sleeps"]["answers"][-1].startswith("late\n")
 
 
 def test_the_stages_of_a_job_share_its_time(worker: Session) -> None:
@@ -147,12 +147,12 @@ def test_the_stages_of_a_job_share_its_time(worker: Session) -> None:
     steps = [*start("sleeps"), ["say", "stage", "sleeps", 60000, ""], *wait,
              ["say", "stage", "sleeps", 60000, ""], ["hear", "gone", "sleeps"]]  # fmt: skip
     worker.run([Steps("sleeps", steps, deadline_ms=4000)], 1)
-    assert worker.answers["sleeps"]["told"][-1].startswith("late\n")  # and not "timeout"
+    assert worker.answers["sleeps"]["answers"][-1].startswith("late\n")  # and not "timeout"
 
 
 def test_a_service_that_ends_by_itself_is_told_with_its_status(worker: Session) -> None:
-    told = do(worker, *start("service-1"), ["close", "service-1"], ["hear", "gone", "service-1"])
-    assert told[-1].startswith("exit 0\n")
+    heard = do(worker, *start("service-1"), ["close", "service-1"], ["hear", "gone", "service-1"])
+    assert heard[-1].startswith("exit 0\n")
     wait_until_none_is_left(worker)
 
 
@@ -161,8 +161,8 @@ def test_a_service_that_is_killed_is_told_and_another_can_be_had(worker: Session
     names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in running(worker)}
     # The first process of its namespace: no other signal from outside ends it.
     os.kill(names["monkeys-runner"], signal.SIGKILL)
-    told = do(worker, ["hear", "gone", "service-1"], *start("service-2"), ["ask", "service-2"])
-    assert told[0].startswith("signal 9\n") and told[-1] is True
+    heard = do(worker, ["hear", "gone", "service-1"], *start("service-2"), ["ask", "service-2"])
+    assert heard[0].startswith("signal 9\n") and heard[-1] is True
 
 
 def test_of_a_service_that_the_judge_ends_nothing_is_left(worker: Session) -> None:
@@ -181,9 +181,9 @@ def test_a_service_has_a_memory_group_of_its_own(worker: Session) -> None:
 
 
 def test_for_a_pack_that_is_not_there_no_service_is_made(worker: Session) -> None:
-    told = do(worker, ["say", "fork", "service-1", 1000, "nowhere+runner 0"],
+    heard = do(worker, ["say", "fork", "service-1", 1000, "nowhere+runner 0"],
               ["hear", "nochild", "service-1"])  # fmt: skip
-    assert "this host has no pack 'nowhere+runner'" in told[-1]
+    assert "this host has no pack 'nowhere+runner'" in heard[-1]
 
 
 def test_a_service_ends_with_its_judge(worker: Session) -> None:

@@ -221,7 +221,7 @@ def test_on_a_gpu_a_call_must_be_right_again(started, monkeypatch, wrong: int | 
     else:
         with pytest.raises(Verdict, match="wrong_values") as end:
             list(trial)
-        assert len(made) == wrong and "right in another call" in end.value.told
+        assert len(made) == wrong and "right in another call" in end.value.text
     assert len(set(made)) == 1
 
 
@@ -1031,12 +1031,12 @@ def test_feedback_never_tells_a_value_that_is_asked_again() -> None:
     record = verify(RELU, candidates.relu(kernels=kernel), pool=POOL)
     assert record["verdict"] == "wrong_values" and "instead of" in record["feedback"]
     shared = sheets.sheet(make_job(RELU, "", pool=POOL), verdict.make_reference, False)
-    told = record["feedback"].partition("instead of ")[2].split(";")[0]
+    value = record["feedback"].partition("instead of ")[2].split(";")[0]
     assert shared.shared
     for index in range(len(shared.plan)):
         draw = shared.draw(index)
         values = {f"{v:.6g}" for t in draw.expected.truth for v in t.flatten().tolist() if v}
-        assert told not in values
+        assert value not in values
 
 
 # ---- the structure of the result ---------------------------------------------------------

@@ -21,7 +21,7 @@ LOW, HIGH, ARG = (torch.full((2,), float(i)) for i in range(3))
 RESULT = {"minmax": (LOW, HIGH), "arg": ARG}
 
 
-def told(wanted: object, got: object) -> str | None:
+def difference_of(wanted: object, got: object) -> str | None:
     return structure.difference(structure.describe(wanted)[0], structure.describe(got)[0])
 
 
@@ -58,8 +58,8 @@ def test_a_structure_is_json_and_equal_after_a_journey() -> None:
     ],
 )  # fmt: skip
 def test_what_differs_is_named_by_its_place(got: object, said: str) -> None:
-    assert told(RESULT, got) == said
-    assert told(got, RESULT) is not None
+    assert difference_of(RESULT, got) == said
+    assert difference_of(got, RESULT) is not None
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_what_differs_is_named_by_its_place(got: object, said: str) -> None:
      ({1: LOW}, {"1": LOW}), ([], ()), ({}, [])],
 )  # fmt: skip
 def test_values_are_equal_only_in_kind_and_value(a: object, b: object) -> None:
-    assert told([LOW, a], [LOW, b]).startswith("output[1]: ")
-    assert told([LOW, a], [LOW, a]) is None
+    assert difference_of([LOW, a], [LOW, b]).startswith("output[1]: ")
+    assert difference_of([LOW, a], [LOW, a]) is None
 
 
 def test_a_named_tuple_is_a_tuple() -> None:
     point = collections.namedtuple("Point", "x y")(LOW, HIGH)
-    assert told(point, (LOW, HIGH)) is None
-    assert told(torch.max(torch.rand(2, 3), 1), (LOW, ARG)) is None
+    assert difference_of(point, (LOW, HIGH)) is None
+    assert difference_of(torch.max(torch.rand(2, 3), 1), (LOW, ARG)) is None
 
 
 def test_an_ordered_dict_is_a_dict() -> None:
-    assert told(collections.OrderedDict(RESULT), RESULT) is None
+    assert difference_of(collections.OrderedDict(RESULT), RESULT) is None
 
 
 @pytest.mark.parametrize(

@@ -74,15 +74,15 @@ def test_a_starter_task_is_passed_by_the_right_answer_alone(path: Path) -> None:
 @pytest.mark.parametrize("path", STARTER, ids=stem)
 def test_a_starter_task_takes_every_kind_of_trial_it_allows(path: Path) -> None:
     sidecar = path.with_suffix(".json")
-    told = json.loads(sidecar.read_text()) if sidecar.exists() else {}
+    spec = json.loads(sidecar.read_text()) if sidecar.exists() else {}
     source = path.read_text(encoding="utf-8")
-    job = {"protocol": "hardened", "task": {"source": source, "sidecar": told}, "seed": SEED,
+    job = {"protocol": "hardened", "task": {"source": source, "sidecar": spec}, "seed": SEED,
            "device": "cpu", "precision": "fp32"}  # fmt: skip
     sheet = sheets.sheet(job, verdict.make_reference, False)
     assert [v for _, v in sheet.plan[: sheets.PLAIN]] == ["plain"] * sheets.PLAIN
     for index, (_, variant) in enumerate(sheet.plan):
         taken = sheet.draw(index) is not None
-        assert taken or variant not in told.get("variants", ["plain"])
+        assert taken or variant not in spec.get("variants", ["plain"])
 
 
 def test_a_sidecar_belongs_to_a_task() -> None:

@@ -63,10 +63,10 @@ class Recorder:
         dtype = str(t.dtype).removeprefix("torch.")
         return [self.number[key], dtype, t.storage_offset(), list(t.shape), list(t.stride())]
 
-    def kernel(self, key: Any, told: dict) -> int:
+    def kernel(self, key: Any, spec: dict) -> int:
         if key not in self.keys:
             self.keys.append(key)
-            self.kernels.append(told)
+            self.kernels.append(spec)
         return self.keys.index(key)
 
     def text(self, source: str) -> int:
@@ -85,9 +85,9 @@ class Recorder:
         ]
         call = {"buffers": buffers, "nodes": self.nodes,
                 "output": {"tensor": self.view(self.tensors[-1])}}  # fmt: skip
-        told = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
+        header = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
                 "kernels": self.kernels, "texts": self.texts, "packed": False}  # fmt: skip
-        trace = traces.parse_trace(traces.header(json.dumps(told).encode() + b"\n"), [], {})
+        trace = traces.parse_trace(traces.header(json.dumps(header).encode() + b"\n"), [], {})
         launches.check_launches(trace, TILELANG)
         return trace
 
@@ -230,7 +230,7 @@ def test_every_configuration_of_the_autotuner_is_recorded(recorder):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reason"),
     [
         ((meta(256, 64), meta(64, 512)), "A.dtype is expected to be float16"),
         ((meta(256, 64, dtype=torch.float16),), "expected 2 inputs, but 1"),
@@ -241,9 +241,9 @@ def test_every_configuration_of_the_autotuner_is_recorded(recorder):
         ((3.0, meta(64, 512, dtype=torch.float16)), "A takes a tensor, got float"),
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_told_as_tilelang_tells_them(recorder, args, told):
+def test_wrong_arguments_are_told_as_tilelang_tells_them(recorder, args, reason):
     kernel = tilelang.compile(product(256, 512, 64), out_idx=[2])
-    with pytest.raises((RuntimeError, ValueError, TypeError), match=told):
+    with pytest.raises((RuntimeError, ValueError, TypeError), match=reason):
         kernel(*args)
 
 
@@ -283,26 +283,26 @@ def imports_source(X):
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [(calls_extern, "tirx.call_extern"), (calls_packed, "tvm_call_packed"),
      (imports_source, "the text|pragma_import_c")],
 )  # fmt: skip
-def test_ir_that_calls_other_code_is_refused(body, told):
-    with pytest.raises(Denied, match=told):
+def test_ir_that_calls_other_code_is_refused(body, reason):
+    with pytest.raises(Denied, match=reason):
         tilelang_ir.check_ir(tvm.ir.save_json(one_thread(body)))
 
 
 def changed(change: Any) -> str:
-    told = json.loads(tvm.ir.save_json(product(256, 256, 64)))
-    change(told)
-    return json.dumps(told)
+    graph = json.loads(tvm.ir.save_json(product(256, 256, 64)))
+    change(graph)
+    return json.dumps(graph)
 
 
 def put(kind: str, data: Any) -> Any:
     """Replaces the first node of a kind."""
 
-    def change(told: dict) -> None:
-        next(n for n in told["nodes"] if n["type"] == kind)["data"] = data
+    def change(graph: dict) -> None:
+        next(n for n in graph["nodes"] if n["type"] == kind)["data"] = data
 
     return change
 
@@ -310,11 +310,11 @@ def put(kind: str, data: Any) -> Any:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told["nodes"].append({"type": "ffi.Module", "data": "x"}),
-        lambda told: told["nodes"].append({"type": "ir.GlobalVar", "data": {}}),
-        lambda told: told.update(root_index=0),
-        lambda told: told.update(nodes=[]),
-        lambda told: told["nodes"][told["root_index"]]["data"].update(body=10**6),
+        lambda graph: graph["nodes"].append({"type": "ffi.Module", "data": "x"}),
+        lambda graph: graph["nodes"].append({"type": "ir.GlobalVar", "data": {}}),
+        lambda graph: graph.update(root_index=0),
+        lambda graph: graph.update(nodes=[]),
+        lambda graph: graph["nodes"][graph["root_index"]]["data"].update(body=10**6),
         put("ir.Op", "tirx.call_llvm_intrin"),
         put("ffi.String", 'x"); asm("trap;'),
         put("ffi.String", "pragma_import_llvm"),
@@ -323,7 +323,7 @@ def put(kind: str, data: Any) -> Any:
     ids=["module", "global", "root", "empty", "dangling", "operator", "text", "pragma", "index"],
 )
 def test_hostile_ir_is_refused(change):
-    tilelang_ir.check_ir(changed(lambda told: None))
+    tilelang_ir.check_ir(changed(lambda graph: None))
     with pytest.raises(Denied):
         tilelang_ir.check_ir(changed(change))
 
@@ -543,9 +543,9 @@ def test_a_kernel_that_does_not_lower_says_why(recorder):
             own[i] = X[i]
 
     tilelang.compile(one_thread(local))(meta(128))
-    with pytest.raises(CompileFailed, match="Local buffer `own` is indexed by T.Parallel") as told:
+    with pytest.raises(CompileFailed, match="Local buffer `own` is indexed by T.Parallel") as caught:
         built(recorder.trace(), "cuda")
-    assert "File " not in str(told.value)
+    assert "File " not in str(caught.value)
 
 
 # ---- hostile answers -------------------------------------------------------------
@@ -661,11 +661,11 @@ def test_candidates_are_judged_from_their_ir_alone(folder):
         (folder / f"{name}.py").write_text(CANDIDATE.replace(old, new) if old else CANDIDATE)
         jobs.append(worker_run.Job(name, "tilelang", folder / "task.py", folder / f"{name}.py"))
     found = worker_run.run(*worker_run.make_home(folder), folder, jobs, children=2)
-    told = {n: (a["verdict"], a["stage"]) for n, a in found.answers.items()}
-    assert told["right"] == ("correct", "done"), found.log
-    assert told["wrong"] == ("wrong_values", "trials")
-    assert told["extern"] == ("compile_error", "compile")
-    assert told["torch"][0] == "hack"
+    verdicts = {n: (a["verdict"], a["stage"]) for n, a in found.answers.items()}
+    assert verdicts["right"] == ("correct", "done"), found.log
+    assert verdicts["wrong"] == ("wrong_values", "trials")
+    assert verdicts["extern"] == ("compile_error", "compile")
+    assert verdicts["torch"][0] == "hack"
     assert found.answers["right"]["launches"]["names"] == ["linear"]
     assert found.answers["right"]["evidence"] in ("E2", "E3")  # E2 where there is no box
     assert "tirx.call_extern" in found.answers["extern"]["feedback"]

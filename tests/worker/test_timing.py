@@ -98,7 +98,7 @@ def test_a_timed_call_that_computed_something_else_is_caught(
     session = Session(RELU, lambda n, t: t * 1.01 if n == at else t)
     with pytest.raises(Verdict) as end:
         measured(session, monkeypatch)
-    assert end.value.verdict == "wrong_values" and "a timed call" in end.value.told
+    assert end.value.verdict == "wrong_values" and "a timed call" in end.value.text
 
 
 LARGE = task("return x + self.w", inputs="[torch.randn(64, 100)]", setup="self.w = torch.nn.Parameter(torch.ones(100))")
@@ -229,7 +229,7 @@ def answered(compile, sent):
     said = lines.read()
     return first, said, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-told = {{name: answered(*case) for name, case in {cases!r}.items()}}
+result = {{name: answered(*case) for name, case in {cases!r}.items()}}
 """
 
 

@@ -49,8 +49,8 @@ def honest() -> dict:
     }  # fmt: skip
 
 
-def parse(told: dict, blob: bytes = bytes(16)) -> traces.Trace:
-    return traces.parse_trace(traces.header(json.dumps(told).encode() + b"\n" + blob), INPUTS, STATE)
+def parse(header: dict, blob: bytes = bytes(16)) -> traces.Trace:
+    return traces.parse_trace(traces.header(json.dumps(header).encode() + b"\n" + blob), INPUTS, STATE)
 
 
 def test_an_honest_trace_is_read() -> None:
@@ -139,13 +139,13 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def changed(told: dict, path: tuple, value: object) -> dict:
-    told = copy.deepcopy(told)
-    at = told
+def changed(header: dict, path: tuple, value: object) -> dict:
+    header = copy.deepcopy(header)
+    at = header
     for step in path[:-1]:
         at = at[step]
     at[path[-1]] = value
-    return told
+    return header
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -194,10 +194,10 @@ def test_an_entry_of_the_state_has_nothing_more(path: tuple) -> None:
 
 def test_a_header_out_of_proportion_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsing is what costs time and memory."""
-    told = json.dumps(honest())[:-1]
+    line = json.dumps(honest())[:-1]
     monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("it was parsed"))
     for padding in ("[],", "{},", "0,"):
-        data = f'{told}, "more": [{padding * (8 << 20)} 0]}}'.encode() + b"\n"
+        data = f'{line}, "more": [{padding * (8 << 20)} 0]}}'.encode() + b"\n"
         with pytest.raises(BadTrace, match="too long for its number of nodes"):
             traces.header(data)
 
@@ -206,9 +206,9 @@ def test_a_header_of_the_most_nodes_and_of_long_texts_is_in_proportion() -> None
     node = {"op": "launch", "kernel": 0, "grid": [1, 1, 1], "options": {"num_warps": 4}, "args": {
         f"p{i}": {"t": [0, "float32", 0, [2, 3, 2, 1], [6, 2, 1, 1]]} for i in range(8)}}  # fmt: skip
     nodes = [node] * traces.NODES
-    told = changed(changed(honest(), (*FIRST, "nodes"), nodes), (*STEADY, "nodes"), nodes)
-    told["texts"] = [json.dumps([{"key": [1, {"more": "text"}]}] * 20000)] * 4
-    trace = parse(told)
+    header = changed(changed(honest(), (*FIRST, "nodes"), nodes), (*STEADY, "nodes"), nodes)
+    header["texts"] = [json.dumps([{"key": [1, {"more": "text"}]}] * 20000)] * 4
+    trace = parse(header)
     assert [len(c.nodes) for c in trace.calls] == [traces.NODES] * 2
 
 
@@ -220,10 +220,10 @@ def test_for_other_numbers_an_outline_stays() -> None:
     """Numbers may be told as bytes, and parameters may have the names that a trace uses."""
 
     def outline(*args: object) -> list:
-        told = honest()
-        node = told["calls"][1]["nodes"][3]
+        header = honest()
+        node = header["calls"][1]["nodes"][3]
         node["args"] = dict(zip(("t", "grid"), args))
-        return traces.outline(parse(told))
+        return traces.outline(parse(header))
 
     tensor, other = ({"t": [i, "float32", 0, [12], [1]]} for i in (0, 2))
     assert outline(tensor) == outline(tensor)
@@ -248,14 +248,14 @@ def test_no_change_of_a_trace_raises_anything_else() -> None:
     cases = [[(place, odd)] for place in places for odd in ODD]
     cases += [[(chance.choice(places), chance.choice(ODD)) for _ in range(3)] for _ in range(3000)]
     for case in cases:
-        told = honest()
+        header = honest()
         for place, odd in case:
             try:
-                told = changed(told, place, odd)
+                header = changed(header, place, odd)
             except (KeyError, IndexError, TypeError):
                 continue
         try:
-            trace = parse(told)
+            trace = parse(header)
         except (BadTrace, Refused):
             continue
         for part in trace.parts():

@@ -34,13 +34,13 @@ NULL = ("n", 8, 0)  # for scratch memory that is not needed
 
 def built(text: str, kernels: list[dict], nodes: list[dict], *sizes: int) -> launches.Built:
     """Checked, compiled for sm_90 and read again by the judge."""
-    told = traces.parse_trace(traces.header(trace(kernels, nodes, *sizes)), [], {})
-    launches.check_launches(told, TRITON)
-    request = launches.requests(told, TRITON) | {
-        "source": text, "kernels": told.kernels, "texts": [], "target": "sm_90",
+    parsed = traces.parse_trace(traces.header(trace(kernels, nodes, *sizes)), [], {})
+    launches.check_launches(parsed, TRITON)
+    request = launches.requests(parsed, TRITON) | {
+        "source": text, "kernels": parsed.kernels, "texts": [], "target": "sm_90",
     }  # fmt: skip
     data = triton_compiler.compile_triton(json.loads(json.dumps(request)))
-    return launches.Built.parse(data, told, TRITON)
+    return launches.Built.parse(data, parsed, TRITON)
 
 
 def only(found: launches.Built) -> Node:
@@ -320,7 +320,7 @@ def test_no_module_of_the_candidates_is_run() -> None:
 def test_names_do_not_reach_pythons_builtins() -> None:
     seen: dict = {}
 
-    def make(kernel: object, told: dict, space: dict, file: str) -> None:
+    def make(kernel: object, spec: dict, space: dict, file: str) -> None:
         seen.update(space)
 
     triton_common.Kernels(COPY, [kernel(COPY)], make).get(0)

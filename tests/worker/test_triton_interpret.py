@@ -38,15 +38,15 @@ for line in sys.stdin:
             made = adapter.interpreter(order["message"], region)
             for run in order["runs"]:
                 made.run(**run)
-            told = {"region": base64.b64encode(region[:]).decode()}
+            answer = {"region": base64.b64encode(region[:]).decode()}
         except Exception as problem:
-            told = {"error": f"{type(problem).__name__}: {problem}"}
+            answer = {"error": f"{type(problem).__name__}: {problem}"}
         with os.fdopen(write, "w") as out:
-            out.write(json.dumps(told))
+            out.write(json.dumps(answer))
         os._exit(0)
     os.close(write)
-    with os.fdopen(read) as told:
-        print(told.read(), flush=True)
+    with os.fdopen(read) as answer:
+        print(answer.read(), flush=True)
     os.wait()
 """
 
@@ -72,16 +72,16 @@ class Server:
             region[start : start + size] = array.tobytes()
         message = {"source": text, "kernels": kernels or [kernel(text)], "bytes": len(region),
                    "call_ms": call_ms, "seed": seed, "parts": [{"buffers": places, "nodes": nodes}]}  # fmt: skip
-        for told in message["kernels"]:
-            told.setdefault("do_not_specialize", [])
+        for spec in message["kernels"]:
+            spec.setdefault("do_not_specialize", [])
         order = {"message": message, "runs": [{"part": 0, **run}],
                  "region": base64.b64encode(region).decode()}  # fmt: skip
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
-        told = json.loads(self.process.stdout.readline())
-        if "error" in told:
-            raise RuntimeError(told["error"])
-        after = base64.b64decode(told["region"])
+        answer = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        after = base64.b64decode(answer["region"])
         return [np.frombuffer(after[s : s + n], a.dtype).reshape(a.shape)
                 for (s, n), a in zip(places, arrays)]  # fmt: skip
 
@@ -195,9 +195,9 @@ def test_kernels_call_kernels_and_combine_by_them(server: Server) -> None:
         def product(a, b=3):
             return a * b
     """)
-    told = [kernel(text, "larger"), kernel(text, "k", larger={"kernel": 0}), kernel(text, "product")]
+    specs = [kernel(text, "larger"), kernel(text, "k", larger={"kernel": 0}), kernel(text, "product")]
     node = launch({"x": vector(0, 4), "y": vector(1, 6), "f": {"kernel": 2}}, number=1)
-    _, y = server.run(text, [node], f32(1, 4, 2, 3), np.zeros(6, np.float32), kernels=told)
+    _, y = server.run(text, [node], f32(1, 4, 2, 3), np.zeros(6, np.float32), kernels=specs)
     assert y.tolist() == [4, 20, 1, 4, 4, 4]
 
 
@@ -208,11 +208,11 @@ def test_libdevice_is_there(server: Server) -> None:
             v = tl.load(x + i)
             tl.store(y + i, ld.tanh(v) + tl.extra.cuda.libdevice.pow(v, 2.0) + erf(v))
     """)
-    told = kernel(text, ld={"module": "triton.language.extra.libdevice"},
+    spec = kernel(text, ld={"module": "triton.language.extra.libdevice"},
                   erf={"from": ["triton.language.extra.cuda.libdevice", "erf"]})  # fmt: skip
     x = f32(0, 0.5, 1, 2)
     node = launch({"x": vector(0, 4), "y": vector(1, 4)})
-    _, y = server.run(text, [node], x, np.zeros(4, np.float32), kernels=[told])
+    _, y = server.run(text, [node], x, np.zeros(4, np.float32), kernels=[spec])
     erf = [0, 0.5204999, 0.8427008, 0.9953223]
     assert np.allclose(y, np.tanh(x) + x * x + erf, rtol=1e-5)
 
@@ -235,12 +235,12 @@ def test_what_only_a_gpu_can_do_is_said_with_its_line(server: Server, line: str,
                 v = {line}
             tl.store(y + i, v)
     """)
-    told = [kernel(text, "double"), kernel(text, "k", double={"kernel": 0},
+    specs = [kernel(text, "double"), kernel(text, "k", double={"kernel": 0},
                                            ld={"module": "triton.language.extra.libdevice"})]  # fmt: skip
 
     def run(gpu: bool) -> list:
         node = launch({"x": vector(0, 4), "y": vector(1, 4), "GPU": gpu}, number=1)
-        return server.run(text, [node], f32(1, 2, 3, 4), f32(0, 0, 0, 0), kernels=told)
+        return server.run(text, [node], f32(1, 2, 3, 4), f32(0, 0, 0, 0), kernels=specs)
 
     assert run(False)[1].tolist() == [1, 2, 3, 4], "what is not reached is not looked at"
     with pytest.raises(RuntimeError, match=f"^NotOnThisDevice: line 8 of the kernel k calls {what}"):
@@ -267,11 +267,11 @@ def test_a_kernel_that_the_interpreter_is_too_slow_for_is_told_from_one_that_han
                     v += tl.sum(v, axis=0) * 0
             tl.store(x + tl.arange(0, N), v)
     """)
-    told = [kernel(text, "mix"), kernel(text, "k", mix={"kernel": 0})]
+    specs = [kernel(text, "mix"), kernel(text, "k", mix={"kernel": 0})]
 
     def run(grid: int, size: int, hangs: bool) -> list:
         node = launch({"x": vector(0, size), "N": size, "HANGS": hangs}, number=1, grid=[grid])
-        return server.run(text, [node], np.ones(size, np.float32), kernels=told, call_ms=20)
+        return server.run(text, [node], np.ones(size, np.float32), kernels=specs, call_ms=20)
 
     with pytest.raises(RuntimeError, match=f"^NotOnThisDevice: .*{what}"):
         run(grid, size, False)
@@ -308,7 +308,7 @@ def test_scans_and_reductions_are_trees(
             tl.store(t + M + j, tl.reshape(d, (M,)))
     """)
     size, few = math.prod(shape), math.prod(shape) // shape[axis]
-    told = [kernel(text, "pair"), kernel(text, "k", pair={"kernel": 0})]
+    specs = [kernel(text, "pair"), kernel(text, "k", pair={"kernel": 0})]
     args = {"x": vector(0, size), "y": vector(1, size), "s": vector(2, 2 * size), "t": vector(3, 2 * few),
             "N": size, "M": few,
             "SHAPE": {"tuple": list(shape)}, "AXIS": axis}  # fmt: skip
@@ -322,7 +322,7 @@ def test_scans_and_reductions_are_trees(
         for n in range(1, shape[axis]):
             done.append(space["pair"](*done[-1], rows[0][n, c], rows[1][n, c]))
     found = [server.run(text, [launch(args, number=1)], x, y, np.zeros(2 * size, np.float32),
-                        np.zeros(2 * few, np.float32), kernels=told, seed=seed) for seed in range(6)]  # fmt: skip
+                        np.zeros(2 * few, np.float32), kernels=specs, seed=seed) for seed in range(6)]  # fmt: skip
     wanted = np.moveaxis(np.array(scan).transpose(2, 1, 0).reshape(2, shape[axis], *np.delete(shape, axis)), 1, axis + 1)
     scans, ends = wanted.reshape(2, -1), np.array(scan)[:, -1].T
     assert all(np.allclose(f[2].reshape(2, -1), scans, rtol=1e-4) for f in found) == right[0]
@@ -459,9 +459,9 @@ def test_conditions_work_on_numbers_at_run_time(server: Server) -> None:
 def test_data_does_not_become_python(server: Server, line: str) -> None:
     """A tensor is no index, no size, no text and no truth outside if, while and range."""
     text = "def k(y, n):\n" + "".join(f"    {part}\n" for part in line.split("\n"))
-    told = kernel(text, TEXT={"value": "%s %d"})
+    spec = kernel(text, TEXT={"value": "%s %d"})
     with pytest.raises(RuntimeError):
-        server.run(text, [launch({"y": vector(0, 4), "n": 4})], f32(0, 0, 0, 0), kernels=[told])
+        server.run(text, [launch({"y": vector(0, 4), "n": 4})], f32(0, 0, 0, 0), kernels=[spec])
 
 
 def test_a_kernel_does_not_launch_kernels(server: Server) -> None:

@@ -44,7 +44,7 @@ def test_a_seed_is_right_and_compiles_in_low_precision(name: str, precision: str
     assert said(record) == E3, record["feedback"]
     [asked] = [s.message["request"] for s in loop.asked
                if isinstance(s, Ask) and s.message["op"] == "compile"]  # fmt: skip
-    tensors = {a["t"][1] for told in asked["launches"] for a in told["args"].values()
+    tensors = {a["t"][1] for launch in asked["launches"] for a in launch["args"].values()
                if isinstance(a, dict) and "t" in a}  # fmt: skip
     assert {"fp16": "float16", "bf16": "bfloat16"}[precision] in tensors
 
@@ -92,11 +92,11 @@ def test_the_signatures_of_the_card_are_those_of_the_language() -> None:
     [block] = re.findall(r"```text\n(.*?)```", CARD, re.DOTALL)
     calls = re.findall(r"tl\.(\w+)\(([^)]*)\)", block)
     assert len(calls) > 50
-    for name, told in calls:
+    for name, arguments in calls:
         function = getattr(tl, name)
         function = getattr(function, "fn", function)
         real = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-        words = [word.strip() for word in told.split(",")]
+        words = [word.strip() for word in arguments.split(",")]
         optional = iter(real)
         for word in words:
             own, _, default = word.lstrip("*").partition("=")

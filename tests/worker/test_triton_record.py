@@ -51,7 +51,7 @@ def recorded(text: str) -> dict:
     """Kernels and nodes that a file launches when it is loaded."""
     whole = HEAD + source(text)
     code = PRELUDE.replace("TEXT", repr(whole))
-    code += "told = {'kernels': recorder.kernels, 'nodes': recorder.nodes}\n"
+    code += "result = {'kernels': recorder.kernels, 'nodes': recorder.nodes}\n"
     return forked.run(ROOT / "packs" / "triton", code)
 
 
@@ -59,19 +59,19 @@ def error(text: str) -> str:
     code = PRELUDE.replace("TEXT", repr(HEAD + source(text)))
     before, last = code.rsplit("exec(compile", 1)
     code = before + "try:\n    exec(compile" + last
-    code += "    told = ''\nexcept Exception as e:\n    told = type(e).__name__ + ': ' + str(e)\n"
+    code += "    result = ''\nexcept Exception as e:\n    result = type(e).__name__ + ': ' + str(e)\n"
     return forked.run(ROOT / "packs" / "triton", code)
 
 
 def test_a_launch_is_a_node_with_all_its_arguments() -> None:
-    told = recorded("scale[(4,)](x, y[2:], 100, s=0.5, B=32, num_warps=8)")
-    (node,) = told["nodes"]
+    call = recorded("scale[(4,)](x, y[2:], 100, s=0.5, B=32, num_warps=8)")
+    (node,) = call["nodes"]
     assert node["grid"] == [4] and node["options"] == {"num_warps": 8}
     assert node["args"] == {
         "x": {"t": [0, "float32", 0, [100], [1]]}, "y": {"t": [1, "float32", 2, [98], [1]]}, "n": 100,
         "s": 0.5, "B": 32, "MODE": "plain",
     }  # fmt: skip
-    (kernel,) = told["kernels"]
+    (kernel,) = call["kernels"]
     assert kernel["name"] == "scale" and kernel["bind"] == {"tl": {"module": "triton.language"}}
     tree = kernel_language.parse(HEAD)
     assert kernel_language.extract(tree, kernel).name == "scale"
@@ -80,16 +80,16 @@ def test_a_launch_is_a_node_with_all_its_arguments() -> None:
 def test_what_the_zygote_prepares_does_not_get_in_the_way() -> None:
     text = HEAD + "scale[(4,)](x, y, 100, s=0.5, B=32)\n"
     code = "import adapter\nadapter.prepare('record')\n" + PRELUDE.replace("TEXT", repr(text))
-    assert forked.run(ROOT / "packs" / "triton", code + "told = len(recorder.nodes)\n") == 1
+    assert forked.run(ROOT / "packs" / "triton", code + "result = len(recorder.nodes)\n") == 1
 
 
 def test_grids_may_be_functions_of_the_arguments_and_their_defaults() -> None:
-    told = recorded("scale[lambda a: (triton.cdiv(a['n'], a['B']), len(a['MODE']))](x, y, 100, 2.0, 32)")
-    assert told["nodes"][0]["grid"] == [4, 5]
+    call = recorded("scale[lambda a: (triton.cdiv(a['n'], a['B']), len(a['MODE']))](x, y, 100, 2.0, 32)")
+    assert call["nodes"][0]["grid"] == [4, 5]
 
 
 def test_values_of_many_kinds_become_plain() -> None:
-    told = recorded("""
+    call = recorded("""
         import enum, numpy as np, math
         class Mode(enum.IntEnum):
             FAST = 3
@@ -102,7 +102,7 @@ def test_values_of_many_kinds_become_plain() -> None:
         many[(1,)](np.float32(0.5), Mode.FAST, math.inf, (x, (1, None)), True, tl.constexpr(7),
                    triton.reinterpret(x, tl.float8e5), act, tl.float16, torch.Size((2, 3)))
     """)
-    args = told["nodes"][0]["args"]
+    args = call["nodes"][0]["args"]
     view = [0, "float32", 0, [100], [1]]
     assert args == {
         "a": 0.5, "b": 3, "c": {"float": "inf"}, "d": {"tuple": [{"t": view}, {"tuple": [1, None]}]},
@@ -112,7 +112,7 @@ def test_values_of_many_kinds_become_plain() -> None:
 
 
 def test_descriptors_made_on_the_host_are_told_in_full() -> None:
-    told = recorded("""
+    call = recorded("""
         from triton.tools.tensor_descriptor import TensorDescriptor
         @triton.jit
         def k(d):
@@ -120,13 +120,13 @@ def test_descriptors_made_on_the_host_are_told_in_full() -> None:
         k[(1,)](TensorDescriptor.from_tensor(torch.zeros(16, 32), [8, 16]))
     """)
     view = [0, "float32", 0, [16, 32], [32, 1]]
-    assert told["nodes"][0]["args"]["d"] == {
+    assert call["nodes"][0]["args"]["d"] == {
         "desc": [view, [16, 32], [32, 1], [8, 16], "zero", None, False]
     }
 
 
 def test_names_from_module_and_closure_are_told_by_value() -> None:
-    told = recorded("""
+    call = recorded("""
         from triton.language.extra import libdevice
         from triton.language import exp as e
         EPS = tl.constexpr(1e-5)
@@ -146,7 +146,7 @@ def test_names_from_module_and_closure_are_told_by_value() -> None:
             return v / 2
         make(tl.constexpr(4), half)[(1,)](x)
     """)
-    half, made = told["kernels"]
+    half, made = call["kernels"]
     assert half["defaults"] == {"by": {"constexpr": {"value": 1e-5}}, "kind": {"dtype": "fp32"}}
     assert made["bind"] == {
         "tl": {"module": "triton.language"}, "e": {"from": ["triton.language", "exp"]},
@@ -173,11 +173,11 @@ TUNED = """
 
 
 def test_an_autotuner_tells_every_configuration_with_its_grid() -> None:
-    told = recorded(TUNED.format(more="") + """
+    call = recorded(TUNED.format(more="") + """
     tuned[lambda a: (triton.cdiv(a["n"], a["B"]),)](x, 96)
     x.hooks = hooks
     """)
-    (node,) = told["nodes"]
+    (node,) = call["nodes"]
     assert [(t["args"]["B"], t["args"]["EVEN"], t["grid"], t["options"]["num_warps"])
             for t in node["tuned"]] == [(32, True, [3], 2), (64, False, [2], 4)]  # fmt: skip
     assert node["args"] == node["tuned"][0]["args"] and node["grid"] == [3]
@@ -198,19 +198,19 @@ def test_hooks_of_an_autotuner_run_as_in_triton() -> None:
 
 
 def test_many_configurations_are_cut() -> None:
-    told = recorded("""
+    call = recorded("""
         @triton.autotune(configs=[triton.Config({"B": b}) for b in range(100)], key=[])
         @triton.jit
         def tuned(x, B: tl.constexpr):
             pass
         tuned[(1,)](x)
     """)
-    (node,) = told["nodes"]
+    (node,) = call["nodes"]
     assert len(node["tuned"]) == 16 and node["left_out"] == 84
 
 
 def test_a_gpu_can_be_asked_about_and_kernels_can_be_warmed_up() -> None:
-    told = recorded("""
+    call = recorded("""
         driver = triton.runtime.driver.active
         props = driver.utils.get_device_properties(driver.get_current_device())
         assert props["multiprocessor_count"] == 132 and driver.get_current_target().backend == "cuda"
@@ -220,7 +220,7 @@ def test_a_gpu_can_be_asked_about_and_kernels_can_be_warmed_up() -> None:
         kernel[(3, 1, 1)](x, y, 100, 0.5)
         triton.set_allocator(lambda size, alignment, stream: torch.empty(size))
     """)
-    (node,) = told["nodes"]
+    (node,) = call["nodes"]
     assert node["grid"] == [3, 1, 1] and node["args"]["B"] == 32 and node["options"]["num_warps"] == 2
 
 
@@ -243,5 +243,5 @@ def test_what_cannot_be_launched_says_why(call: str, said: str) -> None:
 
 
 def test_arguments_survive_json() -> None:
-    told = recorded("scale[(1,)](x, y, 2**62, float('nan'), B=1)")
-    assert json.loads(json.dumps(told, allow_nan=False))["nodes"][0]["args"]["s"] == {"float": "nan"}
+    call = recorded("scale[(1,)](x, y, 2**62, float('nan'), B=1)")
+    assert json.loads(json.dumps(call, allow_nan=False))["nodes"][0]["args"]["s"] == {"float": "nan"}

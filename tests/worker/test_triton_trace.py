@@ -35,8 +35,8 @@ def parsed(kernels: list[dict], nodes: list[dict]) -> traces.Trace:
 
 
 def one(args: dict | None = None, **more: object) -> traces.Trace:
-    told = args if args is not None else {"x": vector(0, 64), "y": vector(1, 64), "n": 5, "B": 64}
-    return parsed([kernel(TEXT)], [launch(told, **more)])
+    values = args if args is not None else {"x": vector(0, 64), "y": vector(1, 64), "n": 5, "B": 64}
+    return parsed([kernel(TEXT)], [launch(values, **more)])
 
 
 # ---- what a trace may say ------------------------------------------------------------
@@ -127,9 +127,9 @@ def test_configurations_are_bounded_and_each_is_checked() -> None:
 
 
 def test_a_compiler_learns_of_tensors_only_their_dtype_and_alignment() -> None:
-    told = one({"x": vector(0, 64, offset=5), "y": {"desc": list(DESC)}})
-    launches.check_launches(told, TRITON)
-    (asked,) = launches.requests(told, TRITON)["launches"]
+    trace = one({"x": vector(0, 64, offset=5), "y": {"desc": list(DESC)}})
+    launches.check_launches(trace, TRITON)
+    (asked,) = launches.requests(trace, TRITON)["launches"]
     assert asked["args"]["x"] == {"t": [0, "float32", 4]}
     assert asked["args"]["y"]["desc"][0] == [1, "float32", 0]
 
@@ -147,10 +147,10 @@ def test_the_bytes_of_a_call_are_those_of_its_tensors() -> None:
             "output": {"tensor": vector(1, 32)["t"]}}  # fmt: skip
     whole = {"trace": 1, "state": [], "setup": {"buffers": [], "nodes": []}, "calls": [call],
              "kernels": [kernel(TEXT)], "texts": []}  # fmt: skip
-    told = traces.parse_trace(traces.header(json.dumps(whole).encode() + b"\n"),
+    trace = traces.parse_trace(traces.header(json.dumps(whole).encode() + b"\n"),
                         [traces.Buffer("input", 0, 8, "float32")], {})  # fmt: skip
-    launches.check_launches(told, TRITON)
-    assert summary.summarise(told, lambda launch: 1) == {
+    launches.check_launches(trace, TRITON)
+    assert summary.summarise(trace, lambda launch: 1) == {
         "launches": 2, "moves": 1, "bytes_read": 8 + 256, "bytes_written": 256 + 256 + 128,
         "kernels": [
             {"name": "k", "grid": [1], "launches": 1, "bytes_read": 8, "bytes_written": 256},

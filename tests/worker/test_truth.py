@@ -243,16 +243,16 @@ def test_a_sidecar_chooses_the_variants() -> None:
     made = reference(task("return x * s", inputs="[torch.randn(4, 8), 2.5]", arguments="x, s"))
     assert truth.variants(made) == ["signed", "scaled", "numbers"]
     for named, tried in (["permuted"], ["permuted"]), (["numbers", "signed"], ["signed", "numbers"]), ([], []):
-        told = sidecar.of({"sidecar": {"variants": named}})
-        assert truth.variants(reference(made.source, told=told)) == tried
+        declared = sidecar.of({"sidecar": {"variants": named}})
+        assert truth.variants(reference(made.source, declared=declared)) == tried
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("path", sorted((ROOT / "tasks" / "starter").glob("*.py")), ids=lambda p: p.stem)
 def test_a_starter_task_takes_the_variants_it_allows(path: Path, precision: str) -> None:
     file = path.with_suffix(".json")
-    told = sidecar.of({"sidecar": json.loads(file.read_text()) if file.exists() else None})
-    made = reference(path.read_text(), precision, told=told)
+    declared = sidecar.of({"sidecar": json.loads(file.read_text()) if file.exists() else None})
+    made = reference(path.read_text(), precision, declared=declared)
     pair = made.fresh()
     for variant in truth.variants(made):
         if path.stem != "16_cumprod" or variant != "scaled":  # it overflows
@@ -316,8 +316,8 @@ def test_floats_are_found_among_arguments() -> None:
 def test_arguments_are_told_without_their_contents() -> None:
     x = torch.randn(3, 4, dtype=torch.float16)
     args = [x.t(), [torch.ones(2, dtype=torch.bool), 3], {"eps": 1e-5, "w": x}, None, (float("-inf"),)]
-    told = inputs.spec(args)
-    assert json.loads(json.dumps(told, allow_nan=False)) == told == {"list": [
+    spec = inputs.spec(args)
+    assert json.loads(json.dumps(spec, allow_nan=False)) == spec == {"list": [
         {"tensor": [[4, 3], "float16", [1, 4]]},
         {"list": [{"tensor": [[2], "bool", [1]]}, {"value": 3}]},
         {"dict": [["eps", {"value": 1e-5}], ["w", {"tensor": [[3, 4], "float16", [4, 1]]}]]},

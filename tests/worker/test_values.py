@@ -105,7 +105,7 @@ def test_a_slice_without_finite_elements_needs_the_sidecars_leave() -> None:
     with pytest.raises(truth.Unusable, match="infinite_slices"):
         reference(source).fresh().expect(1, "plain")
     leave = sidecar.of({"id": "t/a", "sidecar": {"infinite_slices": True}})
-    found = reference(source, told=leave).fresh().expect(1, "plain")
+    found = reference(source, declared=leave).fresh().expect(1, "plain")
     assert found.infinite == {0} and found.judge(0, found.eager[0])[2]
     with pytest.raises(truth.Unusable, match="a.json: /infinite_slices: must be true or false, not 1"):
         sidecar.of({"id": "t/a", "sidecar": {"infinite_slices": 1}})

@@ -19,7 +19,7 @@ class Answer:
         self.binaries: list[bytes] = []
 
     def module(self, kind: str, data: bytes, symbols: Iterable[str], **more: object) -> int:
-        """Adds a binary; the number of its first function. `more` is told of it."""
+        """Adds a binary; the number of its first function. `more` describes it."""
         first = len(self.functions)
         self.functions += [{"module": len(self.modules), "name": symbol} for symbol in symbols]
         self.modules.append({"kind": kind, "bytes": len(data)} | more)
@@ -29,7 +29,7 @@ class Answer:
     def launch(
         self, request: dict, nodes: Callable[[dict], list[dict]], failed: type[Exception], *more: type
     ) -> None:
-        """Adds all launches. An error is told where an autotuner may do without the configuration;
+        """Adds all launches. An error is an answer where an autotuner may do without the configuration;
         else it ends the compilation."""
         for launch in request["launches"]:
             try:

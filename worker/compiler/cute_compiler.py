@@ -38,23 +38,23 @@ def compile_cute(request: dict) -> bytes:
 
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
-        launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
+        launches = [(request["kernels"][launch["kernel"]], launch) for launch in request["launches"]]
         for text, kernels in native_compiler.launched(launches).items():
             first = made.module("cubin", _cute_cubin(request["texts"][text], arch), kernels)
             numbers |= {(text, name): first + i for i, name in enumerate(kernels)}
-        for kernel, told in launches:
+        for kernel, launch in launches:
             function = numbers[kernel["text"], kernel["name"]]
-            made.launches.append({"nodes": [_cute_node(function, told, kernel["params"])]})
+            made.launches.append({"nodes": [_cute_node(function, launch, kernel["params"])]})
 
     return answer_of(fill)
 
 
-def _cute_node(function: int, told: dict, sizes: object) -> dict:
-    args = list(told["args"].values())
+def _cute_node(function: int, launch: dict, sizes: object) -> dict:
+    args = list(launch["args"].values())
     if [len(_argument_bytes(arg)) for arg in args] != sizes:
         raise Malformed("an argument of another size than its parameter")
-    options = {"block": None, "shared": None, **told["options"]}
-    return node(function, [_cute_param(arg) for arg in args], told["grid"], **options)
+    options = {"block": None, "shared": None, **launch["options"]}
+    return node(function, [_cute_param(arg) for arg in args], launch["grid"], **options)
 
 
 def _cute_param(arg: dict) -> list:

@@ -84,20 +84,20 @@ _WIDTHS = ("", "32", "64", "128")  # bytes of a swizzle
 class HostError(Exception):
     """A call that cannot be expanded into launches; the text is for whoever wrote it."""
 
-    told = CANNOT
+    prefix = CANNOT
 
 
 class OutsideTensor(HostError):
     """An honest function can also exceed its tensor, so the message says how to fix it."""
 
-    told = ""
+    prefix = ""
 
 
 def expand_launches(request: dict, toolchain: Toolchain) -> bytes:
     """Everything is compiled and read before any of it runs."""
 
     def fill(made: Answer) -> None:
-        calls = [_words_of_call(told) for told in request["launches"]]
+        calls = [_words_of_call(launch) for launch in request["launches"]]
         built = {
             text: _build_program(request["texts"][text], [[*pair] for pair in functions.items()], toolchain)
             for text, functions in native.called(request["launches"]).items()
@@ -113,19 +113,19 @@ def expand_launches(request: dict, toolchain: Toolchain) -> bytes:
     return answer_of(fill)
 
 
-def _words_of_call(told: dict) -> dict:
+def _words_of_call(launch: dict) -> dict:
     """An argument is a word, or a buffer and the bytes from its start. `buffers` has of each the
     first tensor in it, where that begins, and the buffer's size."""
     args: list = []
     buffers: dict[int, tuple[int, int, int]] = {}
-    for arg in told["args"]:
+    for arg in launch["args"]:
         if isinstance(arg, dict) and "t" in arg:
             number, *_, buffer, at, size = arg["t"]
             buffers.setdefault(buffer, (number, at, size))
             args.append([buffer, at])
         else:
             args.append(0 if arg is None else native_compiler.word(arg))
-    return {"text": told["text"], "function": told["function"], "args": args, "buffers": buffers}
+    return {"text": launch["text"], "function": launch["function"], "args": args, "buffers": buffers}
 
 
 def hosted_identity(toolchain: Toolchain) -> str:
@@ -242,7 +242,7 @@ def _expand_calls(program: _Program, calls: list[dict], first: int) -> list[dict
             for i, call in enumerate(calls)
         ]
     except HostError as problem:
-        said = problem.told + str(problem)
+        said = problem.prefix + str(problem)
     except (ValueError, KeyError, IndexError) as problem:  # it wrote there itself
         said = f"{CANNOT}what the host functions launch cannot be read: {problem}"
     return [{"error": said[:8000]} for _ in calls]
@@ -269,8 +269,8 @@ def _run(program: _Program, calls: list[dict], places: list[dict]) -> list[_Call
         lines.append(f"kernel {k.name} {k.registers} {k.shared} {len(k.sizes)} {sizes}")
     for call, at in zip(calls, places):
         words = [at[a[0]] + a[1] if isinstance(a, list) else a for a in call["args"]]
-        told = " ".join(f"{word:x}" for word in words)
-        lines.append(f"call {call['function']} {len(words)} {told}")
+        numbers = " ".join(f"{word:x}" for word in words)
+        lines.append(f"call {call['function']} {len(words)} {numbers}")
     status, answer, said = _start(program.data, "\n".join(lines) + "\n")
     done, _, problem = answer.partition("error\n")
     if problem:
@@ -287,7 +287,7 @@ def _run(program: _Program, calls: list[dict], places: list[dict]) -> list[_Call
     return _read_run(done, key, calls)
 
 
-def _start(program: bytes, told: str) -> tuple[int, str, str]:
+def _start(program: bytes, question: str) -> tuple[int, str, str]:
     """Its exit status, what it wrote down, and what it said."""
     with tempfile.TemporaryDirectory() as folder:
         path, answer = Path(folder, "program"), Path(folder, "answer")
@@ -296,7 +296,7 @@ def _start(program: bytes, told: str) -> tuple[int, str, str]:
         command = ["/bin/sh", "-c", 'exec "$0" 3>answer', str(path)]
         (Path(folder) / "tmp").mkdir()
         try:
-            status, said = native.run(command, Path(folder), RUN_S, told.encode())
+            status, said = native.run(command, Path(folder), RUN_S, question.encode())
         except BuildError:
             raise HostError(f"the host functions took longer than {RUN_S} s") from None
         with answer.open("rb") as file:
@@ -383,20 +383,20 @@ def _place_patch(patch: list, buffers: dict, where: str) -> None:
         steps = (MAP_ITEM[dtype], *strides)
         needs += sum((n - 1) * step for n, step in zip(shape, steps)) + MAP_ITEM[dtype]
     if needs > size:
-        raise OutsideTensor(f"{where}: {_outside_told(patch, needs, size)}")
+        raise OutsideTensor(f"{where}: {_outside_text(patch, needs, size)}")
     patch[1:3] = [number, offset - at]
 
 
-def _outside_told(patch: list, needs: int, size: int) -> str:
+def _outside_text(patch: list, needs: int, size: int) -> str:
     if patch[0] == "p":
         return f"an address {needs} bytes behind the start of a tensor that has {size} bytes"
     shape, swizzle = patch[4], patch[7]
-    told = (f"the tensor map of shape {shape} (innermost first) needs {needs} bytes, but the tensor "
+    text = (f"the tensor map of shape {shape} (innermost first) needs {needs} bytes, but the tensor "
             f"has {size}. ")  # fmt: skip
     if not swizzle:
-        return told + "Give the map the tensor's own shape."
+        return text + "Give the map the tensor's own shape."
     width = _WIDTHS[swizzle]
-    return told + (
+    return text + (
         f"TMA moves swizzled tiles in pieces of {width} bytes: pad the tensor's last dimension to a "
         f"multiple of {width} bytes."
     )
@@ -449,11 +449,11 @@ class _Bytes:
             return None
         if not all(0 < number <= len(run.maps) for run in self.runs):
             return None
-        (one, told), _, (two, others) = (run.maps[number - 1] for run in self.runs)
-        if told != others:
+        (one, described), _, (two, others) = (run.maps[number - 1] for run in self.runs)
+        if described != others:
             raise HostError(f"{self.where}: a tensor map depends on the address of its tensor")
         _, buffer, offset = self.pointer(one, two, "a tensor map")
-        dtype, rank, *rest = told
+        dtype, rank, *rest = described
         shape, strides = rest[:rank], rest[rank : 2 * rank - 1]
         box, (swizzle, fill) = rest[2 * rank - 1 : 3 * rank - 1], rest[3 * rank - 1 :]
         return ["m", buffer, offset, dtype, shape, strides, box, swizzle, fill]

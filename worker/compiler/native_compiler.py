@@ -75,9 +75,9 @@ def compile_libraries(request: dict, toolchain: Toolchain) -> bytes:
             first = made.module("library", data, symbols, text=text, source=source, options=options)
             numbers |= {(text, name): first + i for i, name in enumerate(functions)}
         made.launches = [
-            {"nodes": [{"function": numbers[told["text"], told["function"]],
-                        "params": [_word(arg) for arg in told["args"]]}]}
-            for told in request["launches"]
+            {"nodes": [{"function": numbers[launch["text"], launch["function"]],
+                        "params": [_word(arg) for arg in launch["args"]]}]}
+            for launch in request["launches"]
         ]  # fmt: skip
 
     return answer_of(fill)
@@ -132,8 +132,8 @@ def compile_cubins(request: dict, toolchain: Toolchain) -> bytes:
 
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
-        launches = [(request["kernels"][told["kernel"]], told) for told in request["launches"]]
-        nodes = [_cuda_node(kernel, told) for kernel, told in launches]
+        launches = [(request["kernels"][launch["kernel"]], launch) for launch in request["launches"]]
+        nodes = [_cuda_node(kernel, launch) for kernel, launch in launches]
         for text, kernels in launched(launches).items():
             entries, data = _cuda_cubin(request["texts"][text], [*kernels.items()], toolchain)
             first = made.module("cubin", data, entries)
@@ -149,18 +149,18 @@ def launched(launches: list[tuple[dict, dict]]) -> dict[int, dict[str, object]]:
     """Of each text the kernels that are launched, with what their parameters are."""
     found: dict[int, dict[str, object]] = {}
     for kernel, _ in launches:
-        told = found.setdefault(kernel["text"], {}).setdefault(kernel["name"], kernel["params"])
-        if told != kernel["params"]:
+        params = found.setdefault(kernel["text"], {}).setdefault(kernel["name"], kernel["params"])
+        if params != kernel["params"]:
             raise Malformed("two kernels with one name")
     return found
 
 
-def _cuda_node(kernel: dict, told: dict) -> dict:
-    codes, args = kernel["params"], list(told["args"].values())
+def _cuda_node(kernel: dict, launch: dict) -> dict:
+    codes, args = kernel["params"], list(launch["args"].values())
     if not isinstance(codes, str) or not CODES.issuperset(codes) or len(codes) != len(args):
         raise Malformed("a launch whose arguments are not its parameters")
-    block, shared = told["options"].get("block"), told["options"].get("shared")
-    return node(0, [_cuda_param(*pair) for pair in zip(codes, args)], told["grid"], block, shared)
+    block, shared = launch["options"].get("block"), launch["options"].get("shared")
+    return node(0, [_cuda_param(*pair) for pair in zip(codes, args)], launch["grid"], block, shared)
 
 
 def _cuda_param(code: str, arg: object) -> list:

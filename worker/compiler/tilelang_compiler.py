@@ -66,21 +66,21 @@ class _Kernel:
     first: int = -1  # number of its first function in the answer
 
 
-def load_kernel(told: dict, texts: list[str]) -> tirx.PrimFunc:
+def load_kernel(spec: dict, texts: list[str]) -> tirx.PrimFunc:
     """The function that was recorded, after the check."""
-    text = texts[told["text"]]
+    text = texts[spec["text"]]
     tilelang_ir.check_ir(text)
-    tilelang_ir.check_configuration(told["configs"], told["flags"])
+    tilelang_ir.check_configuration(spec["configs"], spec["flags"])
     return tvm.ir.load_json(text)
 
 
-def lower(told: dict, texts: list[str], where: Target) -> _Kernel:
-    name = told["name"]
-    configs = dict(told["configs"])
-    if told["flags"]:
-        configs["tl.device_compile_flags"] = told["flags"]
+def lower(spec: dict, texts: list[str], where: Target) -> _Kernel:
+    name = spec["name"]
+    configs = dict(spec["configs"])
+    if spec["flags"]:
+        configs["tl.device_compile_flags"] = spec["flags"]
     try:
-        func = load_kernel(told, texts)
+        func = load_kernel(spec, texts)
         with tvm.transform.PassContext(opt_level=3, config=configs), where:
             made = tilelang.lower(func, target=where)
     except tilelang_ir.Denied:
@@ -130,8 +130,8 @@ class _Kernels:
                 raise
         return self.kernels[number]
 
-    def build(self, told: dict) -> _Kernel:
-        kernel = lower(told, self.request["texts"], self.where)
+    def build(self, spec: dict) -> _Kernel:
+        kernel = lower(spec, self.request["texts"], self.where)
         data = _tilelang_library(kernel) if self.cpu else _tilelang_cubin(kernel, self.where)
         kind, prefix = ("library", "monkeys_call_") if self.cpu else ("cubin", "")
         kernel.first = self.made.module(kind, data, (prefix + name for name in kernel.device))
@@ -139,7 +139,7 @@ class _Kernels:
 
     def nodes(self, launch: dict) -> list[dict]:
         kernel = self.kernel(launch["options"].get("kernel", launch["kernel"]))
-        arguments = [_host_argument(told) for told in launch["args"].values()]
+        arguments = [_host_argument(raw) for raw in launch["args"].values()]
         try:
             made = Host(kernel.host, arguments, "c" if self.cpu else "cuda").run()
             return [self.node(kernel, launch) for launch in made]
@@ -168,22 +168,22 @@ class _Kernels:
         return made
 
 
-def _host_argument(told: Any) -> Any:
-    if isinstance(told, dict) and "t" in told:
-        number, _, shape, strides, _ = told["t"]
+def _host_argument(raw: Any) -> Any:
+    if isinstance(raw, dict) and "t" in raw:
+        number, _, shape, strides, _ = raw["t"]
         return TensorArgument(number, tuple(shape), tuple(strides))
-    if told is None:
+    if raw is None:
         raise Malformed("an argument that is nothing")
-    return value(told)
+    return value(raw)
 
 
 def _host_param(value: Any, dtype: str) -> list:
     if isinstance(value, Address):
         return ["p", value.argument, value.offset]
     if isinstance(value, Slot) and value.map:
-        told = value.map
-        return ["m", told["address"].argument, told["address"].offset, told["dtype"], told["shape"],
-                told["strides"], told["box"], told["swizzle"], told["fill"]]  # fmt: skip
+        fields = value.map
+        return ["m", fields["address"].argument, fields["address"].offset, fields["dtype"], fields["shape"],
+                fields["strides"], fields["box"], fields["swizzle"], fields["fill"]]  # fmt: skip
     if dtype in _FLOATS:
         data = _number_bytes(_FLOATS[dtype], float(value))
     elif dtype == "bfloat16":

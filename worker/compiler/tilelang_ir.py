@@ -121,8 +121,8 @@ def check_ir(text: str) -> None:
     if len(text) > MOST_BYTES:
         raise Denied(f"the kernel's IR has {len(text)} bytes; at most {MOST_BYTES} are allowed")
     try:
-        told = json.loads(text)
-        nodes, root = told["nodes"], told["root_index"]
+        graph = json.loads(text)
+        nodes, root = graph["nodes"], graph["root_index"]
         kinds = [_ir_kind(node) for node in nodes]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Denied("the kernel's IR is not the JSON that TVM writes") from None

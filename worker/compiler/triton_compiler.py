@@ -1,6 +1,6 @@
 """Compiles the launches of a trace, in a process without data and without a GPU.
 
-A launch's arguments are as in the trace, but of a tensor the compiler is told [number, dtype,
+A launch's arguments are as in the trace, but of a tensor the compiler gets [number, dtype,
 address modulo 16]: its number among the tensors, and what a kernel depends on."""
 
 import builtins
@@ -75,12 +75,12 @@ def _answer_request(request: dict, arch: int) -> bytes:
     return answer_of(fill)
 
 
-def _jit(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
+def _jit(kernel: kernel_language.Kernel, spec: dict, space: dict, file: str) -> Any:
     code = builtins.compile(kernel.text, file, "exec")
     function = define(kernel.text, code, kernel.name, space, file)
-    options = {name: told.get(name) for name in
+    options = {name: spec.get(name) for name in
                ("noinline", "do_not_specialize", "do_not_specialize_on_alignment")}  # fmt: skip
-    if told.get("language") == "gluon":
+    if spec.get("language") == "gluon":
         from triton.experimental import gluon
 
         return gluon.jit(function, **options)
@@ -92,7 +92,7 @@ def _compile_launch(kernels: Kernels, launch: dict) -> Any:
     for parameter in kernel.params:
         if parameter.is_constexpr:
             check_constant(parameter.name, launch["args"].get(parameter.name))
-    args = {name: _triton_argument(kernels, told) for name, told in launch["args"].items()}
+    args = {name: _triton_argument(kernels, raw) for name, raw in launch["args"].items()}
     with _printed() as printed:
         try:
             made = kernel.warmup(grid=(1,), **args, **_given_options(launch, args))
@@ -101,7 +101,7 @@ def _compile_launch(kernels: Kernels, launch: dict) -> Any:
             raise
         except Exception as problem:  # noqa: BLE001 - any refusal counts
             failure = problem
-    name = kernels.told[launch["kernel"]]["name"]
+    name = kernels.specs[launch["kernel"]]["name"]
     raise CompileFailed(_triton_explained(name, failure, printed)) from None
 
 
@@ -152,10 +152,10 @@ class Mock:
         return (1 << 20) + self.past
 
 
-def _triton_argument(kernels: Kernels, told: Any) -> Any:
-    if not isinstance(told, dict):
-        return told
-    ((kind, content),) = told.items()
+def _triton_argument(kernels: Kernels, raw: Any) -> Any:
+    if not isinstance(raw, dict):
+        return raw
+    ((kind, content),) = raw.items()
     if kind == "t":
         return Mock(getattr(torch, content[1]), content[2])
     if kind == "reinterpret":
@@ -165,11 +165,11 @@ def _triton_argument(kernels: Kernels, told: Any) -> Any:
         return tuple(_triton_argument(kernels, c) for c in content)
     if kind == "desc":
         return _descriptor(kernels, content)
-    return kernels.value(told)
+    return kernels.value(raw)
 
 
-def _descriptor(kernels: Kernels, told: list) -> Any:
-    (_, name, past), shape, strides, block, padding, laid_out, tf32 = told
+def _descriptor(kernels: Kernels, raw: list) -> Any:
+    (_, name, past), shape, strides, block, padding, laid_out, tf32 = raw
     base = Mock(getattr(torch, name), past)
     rest = {"padding": padding} | ({"round_f32_to_tf32": True} if tf32 else {})
     if laid_out is None:
@@ -185,31 +185,31 @@ def _descriptor(kernels: Kernels, told: list) -> Any:
 
 
 def _check_shared(compiled: Any, arch: int) -> None:
-    told = compiled.metadata
+    metadata = compiled.metadata
     most = _SHARED.get(arch, 49152)
-    if told.shared > most:
+    if metadata.shared > most:
         raise CompileFailed(
-            f"{told.name}: out of resource: shared memory, required: {told.shared}, hardware "
+            f"{metadata.name}: out of resource: shared memory, required: {metadata.shared}, hardware "
             f"limit: {most}. Reducing block sizes or `num_stages` may help.")  # fmt: skip
 
 
 def _triton_node(function: int, compiled: Any, launch: dict) -> dict:
     """As Triton's own launcher would launch it."""
-    told = compiled.metadata
-    maps = list(getattr(told, "tensordesc_meta", None) or [])
+    metadata = compiled.metadata
+    maps = list(getattr(metadata, "tensordesc_meta", None) or [])
     given = (found for found in maps if found is not None)
     params = [_triton_param(path, kind, launch["args"], given)
               for path, kind in _signature_params(compiled.src.signature, maps)]  # fmt: skip
-    ctas = getattr(told, "num_ctas", 1)
+    ctas = getattr(metadata, "num_ctas", 1)
     x, y, z = (*launch["grid"], 1, 1)[:3]
     at = 0
-    for size in (told.global_scratch_size, told.profile_scratch_size):
+    for size in (metadata.global_scratch_size, metadata.profile_scratch_size):
         needs = -(-(size or 0) * math.prod((x, y, z, ctas)) // 256) * 256
         params.append(["w", at] if needs else NULL)
         at += needs
-    return node(function, params, [x * ctas, y, z], [32 * told.num_warps, 1, 1], told.shared,
-                (ctas, 1, 1), bool(told.launch_cooperative_grid),
-                bool(getattr(told, "launch_pdl", False)), at)  # fmt: skip
+    return node(function, params, [x * ctas, y, z], [32 * metadata.num_warps, 1, 1], metadata.shared,
+                (ctas, 1, 1), bool(metadata.launch_cooperative_grid),
+                bool(getattr(metadata, "launch_pdl", False)), at)  # fmt: skip
 
 
 def _signature_params(signature: dict[str, Any], maps: list) -> Iterator[list]:
@@ -217,9 +217,9 @@ def _signature_params(signature: dict[str, Any], maps: list) -> Iterator[list]:
     position = 0
     for name, kind in signature.items():
         if isinstance(kind, str) and kind.startswith("tensordesc"):
-            told = maps[position] if maps else None
+            tensor_map = maps[position] if maps else None
             position += 1
-            yield from _descriptor_params(name, kind, told is not None)
+            yield from _descriptor_params(name, kind, tensor_map is not None)
         else:
             yield from _plain_params([name], kind)
 
@@ -306,8 +306,8 @@ def _float_bytes(form: str, value: float) -> bytes:
         return struct.pack(form, math.copysign(math.inf, value))
 
 
-def _descriptor_map(told: list, known: dict) -> list:
-    (number, dtype, _), shape, strides, _, padding, _, tf32 = told
+def _descriptor_map(raw: list, known: dict) -> list:
+    (number, dtype, _), shape, strides, _, padding, _, tf32 = raw
     item = known["elem_size"]
     if item != ITEM[dtype] or len(known["block_size"]) != len(shape):
         raise Malformed("a map of another descriptor")

@@ -301,20 +301,20 @@ class Recorder(TorchFunctionMode):
         if kwargs.get("out") is not None:
             raise NotCaptured("forward uses `out=`")
         public = {k: v for k, v in kwargs.items() if not k.startswith("_")}  # F.softmax adds its own
-        told_args, told_kwargs = self.argument(args), self.argument(public)
+        node_args, node_kwargs = self.argument(args), self.argument(public)
         result = func(*args, **kwargs)
         if not any(True for _ in leaves(result)):
             return result
         if in_place or kwargs.get("inplace") is True:
             self.changed(args[0])
             name = name[:-1] if in_place else name
-            told_kwargs.pop("inplace", None)
+            node_kwargs.pop("inplace", None)
         elif short in CASTS and isinstance(result, torch.Tensor) and same(result, args[0]):
-            self.give(result, told_args[0])  # it changes nothing
+            self.give(result, node_args[0])  # it changes nothing
             self.casts |= short == "float" or \
                 any(isinstance(a, torch.dtype) for a in [*args[1:], *kwargs.values()])
             return result
-        node = Node(len(self.nodes), "call", name, told_args, told_kwargs)
+        node = Node(len(self.nodes), "call", name, node_args, node_kwargs)
         self.place(node, frame)
         self.add(node, result)
         node.flops = flops(node, self.nodes)
@@ -333,10 +333,10 @@ class Recorder(TorchFunctionMode):
     def set_item(self, func: Callable, args: tuple, frame: FrameType) -> None:
         """x[index] = value: a new version of x."""
         base, index, value = args
-        told = self.argument((base, index, value))
+        arguments = self.argument((base, index, value))
         func(base, index, value)
         self.changed(base)
-        node = Node(len(self.nodes), "call", "Tensor.__setitem__", told)
+        node = Node(len(self.nodes), "call", "Tensor.__setitem__", arguments)
         self.place(node, frame)
         self.add(node, base)
 
@@ -346,9 +346,9 @@ class Recorder(TorchFunctionMode):
                 and to.shape == value.shape and to.dtype == value.dtype)  # fmt: skip
 
     def overwrite(self, func: Callable, args: tuple, frame: FrameType) -> torch.Tensor:
-        told = self.argument(args[1])
+        source = self.argument(args[1])
         result = func(*args)
-        node = Node(len(self.nodes), "call", "Tensor.clone", (told,))
+        node = Node(len(self.nodes), "call", "Tensor.clone", (source,))
         self.place(node, frame)
         self.add(node, result)
         return result
@@ -376,12 +376,12 @@ class Recorder(TorchFunctionMode):
         frame = sys._getframe(2)
         self.quiet += 1
         try:
-            told = self.argument(args), self.argument(kwargs)
+            arguments = self.argument(args), self.argument(kwargs)
             result = call(module, *args, **kwargs)
             if getattr(module, "inplace", False):
                 self.changed(args[0])
             path = self.paths.get(id(module), "")
-            node = Node(len(self.nodes), "module", path, *told, layer=module)
+            node = Node(len(self.nodes), "module", path, *arguments, layer=module)
             self.place(node, frame)
             self.add(node, result)
             node.flops = flops(node, self.nodes)

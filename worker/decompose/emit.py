@@ -432,9 +432,9 @@ def write(graph: Graph, part: Part, drawn: Inputs, unpack: dict[Ref, list[Ref]],
     sizes = "".join(f"{n} = {v}\n" for n, v in writer.used_sizes.items())
     text = assembled(comment, sizes, init, forward, helpers, drawing)
     sidecar = {"variants": ["permuted"]} if restricted else {}
-    told = [contract_input(graph, ref, name, drawn, unpack)
+    specs = [contract_input(graph, ref, name, drawn, unpack)
             for ref, name in zip(part.inputs, writer.arguments)]  # fmt: skip
-    return Piece(text, sidecar, told, [output_of(graph, part)])
+    return Piece(text, sidecar, specs, [output_of(graph, part)])
 
 
 def assembled(comment: str, sizes: str, init: str, forward: str, helpers: list[str],
@@ -456,7 +456,7 @@ def write_scan(step: loops.Step, part: Part, base: dict[Ref, torch.Tensor], task
     part.nodes = [i for i in part.nodes if i in cut.alive_from(graph, [r.node for r in part.outputs])]
     writer = Writer(graph, part, {})
     outs = dict(zip(part.outputs, writer.body()))
-    lines, drawing, helpers, told, restricted = [], [], {}, [], False
+    lines, drawing, helpers, specs, restricted = [], [], {}, [], False
     arguments = list(writer.arguments)
     for place, ref in enumerate(part.inputs):
         old, dim, _ = step.origin[ref]
@@ -476,7 +476,7 @@ def write_scan(step: loops.Step, part: Part, base: dict[Ref, torch.Tensor], task
         drawing.append(text.replace("{shape}", named))
         helpers |= {how.helper: None} if how.helper else {}
         restricted = restricted or how.domain
-        told.append({"name": arguments[place], "from": "", "shape": list(value.shape),
+        specs.append({"name": arguments[place], "from": "", "shape": list(value.shape),
                      "dtype": contract_dtype(value.dtype),
                      "dist": {"kind": how.kind, "a": how.a, "b": how.b}})  # fmt: skip
     lines += [f"    {line}" for line in writer.lines]
@@ -486,7 +486,7 @@ def write_scan(step: loops.Step, part: Part, base: dict[Ref, torch.Tensor], task
         if outs[new] != name:
             lines.append(f"    {name} = {strip(outs[new])}")
     writer.arguments = arguments
-    writer.floating = [a for a, t in zip(arguments, told) if t["dtype"] == "fp32"]
+    writer.floating = [a for a, t in zip(arguments, specs) if t["dtype"] == "fp32"]
     writer.like = writer.floating[0]
     result = f"torch.stack(out, {step.collected})"
     forward = writer.method(["out = []", "for t in range(STEPS):", *lines,
@@ -496,7 +496,7 @@ def write_scan(step: loops.Step, part: Part, base: dict[Ref, torch.Tensor], task
                      drawing)  # fmt: skip
     shape = list(graph.out(collected).shape)
     shape.insert(step.collected, loops.STEPS)
-    return Piece(text, {"variants": ["permuted"]} if restricted else {}, told,
+    return Piece(text, {"variants": ["permuted"]} if restricted else {}, specs,
                  [{"name": "out", "shape": shape, "dtype": "fp32"}])  # fmt: skip
 
 

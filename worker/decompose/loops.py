@@ -43,8 +43,8 @@ def signature(graph: Graph, node: Node) -> tuple:
             return "integer"
         return repr(value)
 
-    told = repr(mapped((node.args, node.kwargs), plain))
-    return node.target, told, tuple(o.shape for o in node.outs)
+    spelled = repr(mapped((node.args, node.kwargs), plain))
+    return node.target, spelled, tuple(o.shape for o in node.outs)
 
 
 def find(graph: Graph, live: set[int]) -> Loop | None:
@@ -326,8 +326,8 @@ class _Stepping:
             for ref in node.refs():
                 if ref.node in self.body and ref in self.refs:
                     short = node.target.rpartition(".")[2]
-                    told = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else 0)
-                    return self.refs[ref], told if short == "stack" and type(told) is int else 0
+                    dim = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else 0)
+                    return self.refs[ref], dim if short == "stack" and type(dim) is int else 0
         return None, 0
 
     def pack(self, result: Ref | None) -> None:

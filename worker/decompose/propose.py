@@ -18,19 +18,19 @@ SHOWN = 6  # operators that a title names
 
 def propose(source: str, problem: str, level: str, seed: int, init_seed: int) -> dict:
     """The proposal and the trace, or `not_captured` with the reason."""
-    told = {"problem_id": problem, "level": level, "trace": []}
+    proposal = {"problem_id": problem, "level": level, "trace": []}
     try:
         task = Task(source, init_seed)
         graph, _ = capture(task, seed)
-        told["trace"] = traced(graph)
+        proposal["trace"] = traced(graph)
         live = cut.alive(graph)
         loop = loops.find(graph, live)
         maker = Maker(task, graph, problem, seed)
         if loops.is_recurrence(graph, loop, live):
-            return told | recurrence(maker, loops.step(graph, loop, live), level)
-        return told | cut_up(maker, cut.PARTS[level])
+            return proposal | recurrence(maker, loops.step(graph, loop, live), level)
+        return proposal | cut_up(maker, cut.PARTS[level])
     except (NotCaptured, NoCut) as reason:
-        return told | {"subproblems": [], "composition": unclaimed(), "not_captured": str(reason)}
+        return proposal | {"subproblems": [], "composition": unclaimed(), "not_captured": str(reason)}
 
 
 def unclaimed() -> dict:
@@ -144,9 +144,9 @@ def partition(maker: Maker, parts: list[Part], prefix: str = "p") -> dict:
         title = title_of(graph, part)
         what = f"part {i + 1} of {len(parts)} of {'a step of ' if maker.step else ''}{maker.problem}"
         piece = emit.write(graph, part, drawn, unpack, f"{title[0].upper()}{title[1:]}: {what}.")
-        for ref, told in zip(part.inputs, piece.inputs):
+        for ref, spec in zip(part.inputs, piece.inputs):
             node = graph.nodes[ref.node]
-            told["from"] = maker.source(node) if node.kind == "input" else f"{ids[made_by[ref]]}:0"
+            spec["from"] = maker.source(node) if node.kind == "input" else f"{ids[made_by[ref]]}:0"
         needs = sorted({ids[made_by[r]] for r in part.inputs if r in made_by}, key=ids.index)
         pieces.append(contract(ids[i], title, kind, piece, needs, what))
     covers = [p["id"] for p in pieces]
@@ -185,8 +185,8 @@ def scan(maker: Maker, inner: Maker, step: loops.Step) -> dict:
     part = whole(step.graph)
     base = maker.values({step.origin[r][0] for r in part.inputs})
     piece = emit.write_scan(step, part, base, maker.task, f"{loops.STEPS} steps of {maker.problem}.")
-    for told in piece.inputs:
-        told["from"] = "fresh"
+    for spec in piece.inputs:
+        spec["from"] = "fresh"
     title = f"scan of {loops.STEPS} steps: {title_of(step.graph, part)}"
     return contract("scan", title, "stepping_stone", piece, [], "a short run of the whole loop")
 
@@ -243,6 +243,6 @@ def title_of(graph: Graph, part: Part) -> str:
         if index in part.steps and not cut.is_glue(node):
             name = short_name(node).strip("_")
             seen[name] = seen.get(name, 0) + 1
-    told = [n if c == 1 else f"{c} {n}" for n, c in seen.items()]
-    rest = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return ", ".join(told[:SHOWN]) + rest or "views"
+    shown = [n if c == 1 else f"{c} {n}" for n, c in seen.items()]
+    rest = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    return ", ".join(shown[:SHOWN]) + rest or "views"

@@ -83,8 +83,8 @@ class Pieces(Child):
             return {"error": {"stage": stage, "type": "Exception", "text": "cannot be shown"}}
 
     def propose(self, m: dict, fds: list[int]) -> dict:
-        told = propose.propose(m["source"], m["problem"], m["level"], m["seed"], m["init_seed"])
-        return self.hand_over(json.dumps(told).encode(), m, fds)
+        proposal = propose.propose(m["source"], m["problem"], m["level"], m["seed"], m["init_seed"])
+        return self.hand_over(json.dumps(proposal).encode(), m, fds)
 
     # ---- one program ----
 
@@ -95,9 +95,9 @@ class Pieces(Child):
         model = inputs.build(space["Model"], args, m["init_seed"], "cpu", torch.float32, False)
         self.space, self.model = space, model
         self.wide: torch.nn.Module | None = None
-        told = [[n, list(t.shape), str(t.dtype).removeprefix("torch.")]
+        state = [[n, list(t.shape), str(t.dtype).removeprefix("torch.")]
                 for n, t in self.tensors_of(model).items()]  # fmt: skip
-        return {"ok": True, "state": told}
+        return {"ok": True, "state": state}
 
     def tensors_of(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
         return inputs.parameters(model) | inputs.buffers(model)
@@ -160,7 +160,7 @@ class Pieces(Child):
     # ---- bytes ----
 
     def put(self, values: list[torch.Tensor], fd: int, room: int) -> dict:
-        told, at = [], 0
+        specs, at = [], 0
         for t in values:
             t = t.detach()
             flat, strides = flattened(t)
@@ -168,16 +168,16 @@ class Pieces(Child):
             if at + len(data) > room:
                 raise MemoryError("the tensors do not fit into the memory that is there for them")
             _write(fd, data, at)
-            told.append([list(t.shape), str(t.dtype).removeprefix("torch."), strides, at])
+            specs.append([list(t.shape), str(t.dtype).removeprefix("torch."), strides, at])
             at += -(-len(data) // 64) * 64
-        return {"ok": True, "tensors": told}
+        return {"ok": True, "tensors": specs}
 
-    def take(self, told: list, fd: int, size: int) -> list[torch.Tensor]:
-        if not told:
+    def take(self, specs: list, fd: int, size: int) -> list[torch.Tensor]:
+        if not specs:
             return []
         whole = torch.frombuffer(mmap.mmap(fd, size), dtype=torch.uint8)
         found = []
-        for shape, dtype, strides, at in told:
+        for shape, dtype, strides, at in specs:
             kind = getattr(torch, dtype)
             count = torch.Size(shape).numel()
             flat = whole[at : at + count * kind.itemsize].view(kind)

@@ -46,8 +46,8 @@ class Beside:
     def forward(self, m: dict) -> dict:
         places = iter(m["inputs"])
 
-        def made(told: dict) -> object:
-            ((kind, held),) = told.items()
+        def made(spec: dict) -> object:
+            ((kind, held),) = spec.items()
             if kind == "tensor":
                 shape, dtype, strides = held
                 return self.view(next(places), shape, getattr(torch, dtype), strides).clone()
@@ -58,7 +58,7 @@ class Beside:
                 return {key: made(part) for key, part in held}
             return float(held["float"]) if isinstance(held, dict) else held
 
-        args = [made(told) for told in self.spec]
+        args = [made(spec) for spec in self.spec]
         held = inputs.named_state(self.model)
         with torch.no_grad():
             for name, at in m["state"].items():
@@ -74,8 +74,8 @@ class Beside:
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)
             for i in m["written"]:
                 t = structure.tensors(args)[i]
-                told = structure.leaves({"list": self.spec})[i]
-                self.view(m["inputs"][i], t.shape, t.dtype, told[2]).copy_(t)
+                spec = structure.leaves({"list": self.spec})[i]
+                self.view(m["inputs"][i], t.shape, t.dtype, spec[2]).copy_(t)
             for name, at in m["state"].items():
                 flat = held[name].contiguous().view(-1)
                 self.view(at, flat.shape, flat.dtype, (1,)).copy_(flat)

@@ -76,14 +76,14 @@ def prepare() -> None:
     _say_what_is_missing()
 
 
-def warm_up(source: str, told: dict) -> None:
+def warm_up(source: str, spec: dict) -> None:
     """Runs a kernel of (pointer, count, block) once: the interpreter reads its library when
     it is first used."""
     region = mmap.mmap(-1, 4096)
     node = {"op": "launch", "kernel": 0, "grid": [1],
             "args": {"p": {"t": [0, "float32", 0, [64], [1]]}, "n": 64, "B": 64}}  # fmt: skip
     part = {"buffers": [[0, 256]], "nodes": [node]}
-    Interpreter({"source": source, "kernels": [told], "parts": [part]}, region).run(0)
+    Interpreter({"source": source, "kernels": [spec], "parts": [part]}, region).run(0)
 
 
 def _call(self: InterpretedFunction, *args: Any, **kwargs: Any) -> Any:
@@ -521,7 +521,7 @@ def _unwrapped(value: Any) -> Any:
     return _constant(value)
 
 
-def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: str) -> Any:
+def _interpreted(kernel: kernel_language.Kernel, spec: dict, space: dict, file: str) -> Any:
     space.update({name: _unwrapped(value) for name, value in space.items()})
     for word, meaning in _WORDS.items():
         space.setdefault(word, meaning)
@@ -530,7 +530,7 @@ def _interpreted(kernel: kernel_language.Kernel, told: dict, space: dict, file: 
     function = define(text, code, kernel.name, space, file)
     made = InterpretedFunction(function)
     made.rewrite = lambda: function
-    made.unspecialized = set(told["do_not_specialize"])
+    made.unspecialized = set(spec["do_not_specialize"])
     return made
 
 
@@ -582,8 +582,8 @@ class Interpreter:
 
     # ---- moves ----
 
-    def _view(self, told: list, buffers: list) -> torch.Tensor:
-        buffer, name, offset, shape, strides = told
+    def _view(self, raw: list, buffers: list) -> torch.Tensor:
+        buffer, name, offset, shape, strides = raw
         self.used.add(buffer)
         at, size = buffers[buffer]
         whole = self.region[at : at + size].view(getattr(torch, name))
@@ -653,15 +653,15 @@ class Interpreter:
         for store in later:
             memory.real.store(*store)
 
-    def _arguments(self, kernel: Any, told: dict, buffers: list) -> dict[str, Any]:
+    def _arguments(self, kernel: Any, raw: dict, buffers: list) -> dict[str, Any]:
         kinds = kernel.fn.__annotations__
         found = {}
         for place, name in enumerate(kernel.arg_names):
-            if name not in told:
+            if name not in raw:
                 continue
             if kinds.get(name) is tl.constexpr:
-                check_constant(name, told[name])
-            value = self._argument(told[name], buffers)
+                check_constant(name, raw[name])
+            value = self._argument(raw[name], buffers)
             if kinds.get(name) is tl.constexpr:
                 found[name] = value
             else:
@@ -669,14 +669,14 @@ class Interpreter:
                 found[name] = _passed(value, kinds.get(name), special)
         return found
 
-    def _tagged(self, told: list, buffers: list, kind: tl.dtype | None = None) -> "_Tensor":
-        view = self._view(told, buffers)
-        return _Tensor(kind or view.dtype, self.tags[told[0]] << ADDRESS_BITS | view.data_ptr())
+    def _tagged(self, raw: list, buffers: list, kind: tl.dtype | None = None) -> "_Tensor":
+        view = self._view(raw, buffers)
+        return _Tensor(kind or view.dtype, self.tags[raw[0]] << ADDRESS_BITS | view.data_ptr())
 
-    def _argument(self, told: Any, buffers: list) -> Any:
-        if not isinstance(told, dict):
-            return told
-        ((kind, content),) = told.items()
+    def _argument(self, raw: Any, buffers: list) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        ((kind, content),) = raw.items()
         if kind == "t":
             return self._tagged(content, buffers)
         if kind == "reinterpret":
@@ -686,7 +686,7 @@ class Interpreter:
         if kind == "desc":
             base, shape, strides, block, padding, *_ = content
             return TensorDescriptor(self._tagged(base, buffers), shape, strides, block, padding)
-        return self.kernels.value(told)
+        return self.kernels.value(raw)
 
 
 @dataclasses.dataclass

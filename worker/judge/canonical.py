@@ -54,8 +54,8 @@ class Form:
             key = ("kept", b.key) if b.key is not None else ("new", id(self.part), index)
         if key not in self.numbers:
             self.numbers[key] = len(self.memory)
-            told = key if b.kind in ("input", "state", "const") else ("new",)
-            self.memory.append([*told, b.bytes, b.dtype])
+            origin = key if b.kind in ("input", "state", "const") else ("new",)
+            self.memory.append([*origin, b.bytes, b.dtype])
         return self.numbers[key]
 
     def view(self, v: View) -> list:
@@ -70,32 +70,32 @@ class Form:
             if node.op == "fill" and whole:
                 return ["fill", to[0], repr(node.value)]  # all of it, in whatever shape
             return [node.op, to, self.view(node.source) if node.source else repr(node.value)]
-        told = self.choose(node, self.part)
-        if "kernel" in node.told:
-            what: object = self.kernel(told["options"].get("kernel", node.told["kernel"]))
+        spec = self.choose(node, self.part)
+        if "kernel" in node.spec:
+            what: object = self.kernel(spec["options"].get("kernel", node.spec["kernel"]))
         else:
-            what = [self.trace.texts[node.told["text"]], node.told["function"]]
-        options = {k: v for k, v in told.get("options", {}).items() if v is not None}
-        return [node.op, what, self.value(told.get("grid")), self.value(told["args"]), self.value(options)]
+            what = [self.trace.texts[node.spec["text"]], node.spec["function"]]
+        options = {k: v for k, v in spec.get("options", {}).items() if v is not None}
+        return [node.op, what, self.value(spec.get("grid")), self.value(spec["args"]), self.value(options)]
 
-    def value(self, told: object) -> object:
+    def value(self, raw: object) -> object:
         """Any part of a launch or of the output; numbers keep their types."""
-        if isinstance(told, dict):
-            kinds = told.keys()
+        if isinstance(raw, dict):
+            kinds = raw.keys()
             if kinds in ({"t"}, {"tensor"}):
-                return ["t", self.viewed(*told.values())]
+                return ["t", self.viewed(*raw.values())]
             if kinds in ({"desc"}, {"reinterpret"}):
-                ((kind, (base, *rest)),) = told.items()
+                ((kind, (base, *rest)),) = raw.items()
                 return [kind, self.viewed(base), self.value(rest)]
             if kinds == {"kernel"}:
-                return ["kernel", self.kernel(told["kernel"])]
-            return sorted([repr(k), self.value(v)] for k, v in told.items())
-        if isinstance(told, list):
-            return [self.value(part) for part in told]
-        return repr(told)
+                return ["kernel", self.kernel(raw["kernel"])]
+            return sorted([repr(k), self.value(v)] for k, v in raw.items())
+        if isinstance(raw, list):
+            return [self.value(part) for part in raw]
+        return repr(raw)
 
-    def viewed(self, told: object) -> list:
-        return self.view(view(told, self.part.buffers))
+    def viewed(self, raw: object) -> list:
+        return self.view(view(raw, self.part.buffers))
 
     # ---- kernels ----
 
@@ -105,12 +105,12 @@ class Form:
             self.kernels[index] = self._kernel(index, self.trace.kernels[index])
         return self.kernels[index]
 
-    def _kernel(self, index: int, told: dict) -> list:
-        if "bind" not in told:  # a function of a text
-            return [self.trace.texts[told["text"]], {k: repr(v) for k, v in told.items() if k != "text"}]
+    def _kernel(self, index: int, spec: dict) -> list:
+        if "bind" not in spec:  # a function of a text
+            return [self.trace.texts[spec["text"]], {k: repr(v) for k, v in spec.items() if k != "text"}]
         tree, used = self.function(index)
-        bound = {name: self.value(told["bind"][name]) for name in sorted(used)}
-        flags = {k: repr(v) for k, v in told.items() if k not in ("line", "bind", "defaults")}
+        bound = {name: self.value(spec["bind"][name]) for name in sorted(used)}
+        flags = {k: repr(v) for k, v in spec.items() if k not in ("line", "bind", "defaults")}
         return [tree, bound, flags]
 
 

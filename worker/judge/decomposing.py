@@ -62,16 +62,16 @@ class Checked:
 
 def run_piece_job(job: dict, environment: dict) -> Generator:
     findings: list[Finding] = []
-    told: dict = {}
+    raw: dict = {}
     pieces: list[Checked] = []
     composition = {"claimed": False, "proved": False, "output": "", "covers": [],
                    "detail": "not claimed"}  # fmt: skip
     try:
         if job["kind"] == "decompose":
-            told = yield from proposed(job)
+            raw = yield from proposed(job)
         else:
-            told = proposal.read_proposal(job["proposal"])
-        wanted = proposal.parse_proposal(told, findings)
+            raw = proposal.read_proposal(job["proposal"])
+        wanted = proposal.parse_proposal(raw, findings)
         if not wanted.subs:
             raise Finding("composition_incomplete", "no subproblem is left")
         original = yield from examined_original(job)
@@ -83,23 +83,23 @@ def run_piece_job(job: dict, environment: dict) -> Generator:
         return {"infra": str(problem)}
     answer = {
         "problem_id": job["task"]["id"],
-        "level": job.get("level") or str(told.get("level", ""))[:20],
+        "level": job.get("level") or str(raw.get("level", ""))[:20],
         "subproblems": [accepted(p.sub) for p in pieces],
         "composition": composition,
-        "findings": [f.told() for f in findings],
+        "findings": [f.record() for f in findings],
         "environment": environment,
     }
     if job["kind"] == "decompose":
-        answer["trace"] = told.get("trace", [])
+        answer["trace"] = raw.get("trace", [])
     return answer
 
 
 def accepted(sub: Sub) -> dict:
     """As it came, but for its kind, which is what was found."""
     keep = ("id", "title", "inputs", "outputs", "depends_on", "source", "why")
-    told = {k: sub.told.get(k, "") for k in keep}
-    sidecar = sub.told.get("sidecar")
-    return told | {"kind": sub.kind, "sidecar": sidecar if isinstance(sidecar, dict) else {}}
+    kept = {k: sub.raw.get(k, "") for k in keep}
+    sidecar = sub.raw.get("sidecar")
+    return kept | {"kind": sub.kind, "sidecar": sidecar if isinstance(sidecar, dict) else {}}
 
 
 # ---- the task -----------------------------------------------------------------------
@@ -113,12 +113,12 @@ def proposed(job: dict) -> Generator:
     }  # fmt: skip
     data = yield from in_child(job, programs.proposal(message, CAPTURE_MS))
     try:
-        told = json.loads(data)
+        raw = json.loads(data)
     except ValueError:
         raise Finding("forged_answer", "the proposal is not JSON") from None
-    if isinstance(told, dict) and told.get("not_captured"):
-        raise Finding("not_captured", str(told["not_captured"]))
-    return told
+    if isinstance(raw, dict) and raw.get("not_captured"):
+        raise Finding("not_captured", str(raw["not_captured"]))
+    return raw
 
 
 def in_child(job: dict, work: Generator) -> Generator:
@@ -254,10 +254,10 @@ def check_real(name: str, mine: Blob, real: Blob) -> None:
 
 
 def check_inputs(sub: Sub, drawn: list[Blob]) -> None:
-    told = [(g.shape, g.dtype) for g in sub.inputs]
+    claimed = [(g.shape, g.dtype) for g in sub.inputs]
     got = [(b.shape, b.dtype) for b in drawn]
-    if told != got:
-        raise Finding("inputs_differ_from_declared", f"declared {shown(told)}, got {shown(got)}")
+    if claimed != got:
+        raise Finding("inputs_differ_from_declared", f"declared {shown(claimed)}, got {shown(got)}")
 
 
 def shown(kinds: list[tuple]) -> str:

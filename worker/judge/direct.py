@@ -57,19 +57,19 @@ class Beside:
                    "wanted": [[list(shape), dtype] for shape, dtype in self.facts.outputs]}  # fmt: skip
         answer = yield Ask(message, deadline_ms or self.job["deadlines"]["call_ms"])
         fail_on_error(answer, self.p)
-        check_told_outputs(answers.outputs(answer), self.facts.outputs, self.p.stage)
+        check_claimed_outputs(answers.outputs(answer), self.facts.outputs, self.p.stage)
         return Ran(0.0, 0.0)
 
 
-def check_told_outputs(got: list[tuple[tuple, str]], wanted: list[tuple[tuple, str]], stage: str) -> None:
+def check_claimed_outputs(got: list[tuple[tuple, str]], wanted: list[tuple[tuple, str]], stage: str) -> None:
     """What the process says is to its own disadvantage only: the outputs are compared anyway."""
     if len(got) != len(wanted):
-        told = f"forward returned {len(got)} tensors, expected {len(wanted)}."
-        raise Verdict("wrong_shape", stage, told)
+        text = f"forward returned {len(got)} tensors, expected {len(wanted)}."
+        raise Verdict("wrong_shape", stage, text)
     for i, ((shape, dtype), (meant, kind)) in enumerate(zip(got, wanted)):
         if shape != meant:
-            told = f"output {i} has the shape {list(shape)}, expected {list(meant)}."
-            raise Verdict("wrong_shape", stage, told)
+            text = f"output {i} has the shape {list(shape)}, expected {list(meant)}."
+            raise Verdict("wrong_shape", stage, text)
         if dtype != kind:
             raise Verdict("wrong_dtype", stage, f"output {i} has the dtype {dtype}, expected {kind}.")
 

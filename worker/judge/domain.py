@@ -176,12 +176,13 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         kwargs = kwargs or {}
-        told = {p.name: p.default_value for p in func._schema.arguments if p.has_default_value()}
-        told |= dict(zip((p.name for p in func._schema.arguments), args)) | kwargs
-        before = {id(t): (t, self.of(t)) for t in structure.tensors(told)}
+        arguments = {p.name: p.default_value for p in func._schema.arguments if p.has_default_value()}
+        arguments |= dict(zip((p.name for p in func._schema.arguments), args)) | kwargs
+        before = {id(t): (t, self.of(t)) for t in structure.tensors(arguments)}
         made = func(*args, **kwargs)
-        label = self.rule(func, told, structure.tensors(made))
-        written = [told[p.name] for p in func._schema.arguments if p.alias_info and p.alias_info.is_write]
+        label = self.rule(func, arguments, structure.tensors(made))
+        written = [arguments[p.name] for p in func._schema.arguments
+                   if p.alias_info and p.alias_info.is_write]  # fmt: skip
         for t in structure.tensors(written):
             whole = t.numel() * t.element_size() == t.untyped_storage().nbytes()
             self.put(t, label if whole else _joined_labels(before[id(t)][1], label))
@@ -191,19 +192,19 @@ class _Watch(TorchDispatchMode):
                 self.put(t, label)
         return made
 
-    def rule(self, func, told: dict, made: list[torch.Tensor]) -> Label:  # noqa: ANN001
+    def rule(self, func, arguments: dict, made: list[torch.Tensor]) -> Label:  # noqa: ANN001
         name = func.overloadpacket.__name__
         name = name if name.startswith("_") else name.removesuffix("_")
         if name in DRAWS:
-            return DRAWS[name](self, told)
+            return DRAWS[name](self, arguments)
         if name.startswith(("empty", "new_empty")):
             return BLANKS
-        given = [self.of(t) for t in structure.tensors(told)]
+        given = [self.of(t) for t in structure.tensors(arguments)]
         if torch.Tag.nondeterministic_seeded in func.tags:
             return _fixed_of(self.new(), *given)
         if not any(label.roots for label in given):
             return CONSTANT if any(bool(t.any()) for t in made) else ZEROS
-        return RULES[name](self, told) if name in RULES else _fixed_of(*given)
+        return RULES[name](self, arguments) if name in RULES else _fixed_of(*given)
 
     def new(self, low: float = -math.inf, high: float = math.inf) -> Label:
         self.drawn += 1
@@ -281,16 +282,16 @@ def _related(found: list[list[Label]]) -> list[list[Label]]:
 class Domain:
     """Which changes the arguments of a task may take."""
 
-    def __init__(self, seen: list[list[Label]], told: Sidecar, legal: dict[int, tuple[str, ...]]) -> None:
+    def __init__(self, seen: list[list[Label]], sidecar: Sidecar, legal: dict[int, tuple[str, ...]]) -> None:
         """`legal`: what the sidecar says of arguments, by their places."""
-        self.seen, self.told, self.legal = seen, told, legal
+        self.seen, self.sidecar, self.legal = seen, sidecar, legal
 
     def takes(self, argument: int, label: Label | None, variant: str) -> bool:
         """Whether a tensor may take a variant; `label` is None for a number."""
         if argument in self.legal:
             return variant in self.legal[argument]
         if variant == "permuted":
-            return variant in (self.told.variants or ())
+            return variant in (self.sidecar.variants or ())
         return label is None or label.takes(variant)
 
     def any(self, variant: str) -> bool:
@@ -299,7 +300,7 @@ class Domain:
 
     def signs(self, argument: int, label: Label) -> bool:
         """Whether single elements of a scaled tensor may be negated: order and symmetry go."""
-        tried = self.told.variants is None or "signed" in self.told.variants
+        tried = self.sidecar.variants is None or "signed" in self.sidecar.variants
         return tried and label.kind == FREE and self.takes(argument, label, "signed")
 
     def scales(self) -> list[str]:

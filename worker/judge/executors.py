@@ -65,7 +65,7 @@ class Interpreter:
         parts = [
             {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
              "left": [i for i, b in enumerate(part.buffers) if not b.may_change()],
-             "nodes": part.told["nodes"]}
+             "nodes": part.raw["nodes"]}
             for places, part in zip(region.layout.parts, self.trace.parts())
         ]  # fmt: skip
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
@@ -151,11 +151,11 @@ class _Runner:
         if done.status == Status.CALL_ENDED:
             raise Gone(done.text, "")
         stage = "trials" if self.p.trials else "first_call"
-        told = f"A kernel could not run: {done.text}"
+        text = f"A kernel could not run: {done.text}"
         if done.status == Status.NO_MEMORY:
-            raise Verdict("out_of_memory", stage, told)
+            raise Verdict("out_of_memory", stage, text)
         self.p.compiled = True
-        raise Verdict("launch_error", stage, told)
+        raise Verdict("launch_error", stage, text)
 
 
 class LibraryRunner(_Runner):

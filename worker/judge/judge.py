@@ -35,7 +35,7 @@ from shared import processes, unfit
 from shared.frames import CONTROL, MAX_MESSAGE, Broken, Channel, Closed, Frame, recv_frame
 from shared.frames import send_frame
 
-with unfit.told():
+with unfit.reported():
     import torch
     from judge import blame, verdict
     from judge.blame import Blame
@@ -79,7 +79,7 @@ class Job:
     task: str = ""  # what it is blamed by (blame.py)
     peak: int = 0  # bytes, of its largest child
     child: Channel | None = None
-    leaving: bool = False  # the worker has been told to end the child
+    leaving: bool = False  # the worker was asked to end the child
     waiting: object = None  # what its generator last asked for
     exclusive: bool = False
 
@@ -172,9 +172,9 @@ class Judge:
             self.finish(job, end.value)
             return
         except Exception:  # a bug of ours or a sick device: never the candidate's
-            told = traceback.format_exc()
-            self.say("note", payload=told[-3000:].encode(errors="replace"))
-            self.finish(job, {"infra": told[-1500:]})
+            text = traceback.format_exc()
+            self.say("note", payload=text[-3000:].encode(errors="replace"))
+            self.finish(job, {"infra": text[-1500:]})
             self.check_device()
             return
         job.waiting = wanted
@@ -577,7 +577,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    with unfit.told():
+    with unfit.reported():
         if o.device != "cpu" and not torch.cuda.is_available():
             raise SystemExit(f"{o.device}: {no_cuda()}")
         limits.configure(o.total_memory if o.device == "cpu" else 0)

@@ -15,12 +15,12 @@ class Verdict(Exception):
     error's own text, without source lines, for matching hints."""
 
     def __init__(
-        self, verdict: str, stage: str, told: str, rule: str | None = None, message: str | None = None
+        self, verdict: str, stage: str, text: str, rule: str | None = None, message: str | None = None
     ) -> None:
         super().__init__(verdict)
         if verdict not in VERDICTS or stage not in STAGES:
             raise ValueError(f"no record says {verdict} at {stage}: see words.py")
-        self.verdict, self.stage, self.told, self.rule = verdict, stage, told, rule
+        self.verdict, self.stage, self.text, self.rule = verdict, stage, text, rule
         self.message = message
         # If not judged: the buffers that were not computed, and outputs, where others were.
         self.unknown: list[int] | None = None
@@ -28,7 +28,7 @@ class Verdict(Exception):
 
 
 NOT_JUDGED, NOT_HERE = "not_judged", "not-on-this-device"  # the verdict, the rule
-NOT_HERE_TOLD = ("Not judged on this device: {}. A GPU can do this, so nothing is known about the values; "
+NOT_HERE_TEXT = ("Not judged on this device: {}. A GPU can do this, so nothing is known about the values; "
                  "where only a CPU judges, use what the interpreter has.")  # fmt: skip
 
 SHARED = ("Two outputs share memory where the reference's do not: whoever changes one of them would "
@@ -72,9 +72,9 @@ class Progress:
 
 def fail_if_broken(answer: dict) -> None:
     """The pack's adapter failed, not the candidate. Only for compilers and interpreters."""
-    told = answers.broken(answer)
-    if told is not None:
-        raise NoChild(f"the pack is broken: {told}")
+    text = answers.broken(answer)
+    if text is not None:
+        raise NoChild(f"the pack is broken: {text}")
 
 
 def fail_on_error(answer: dict, p: Progress, executor: bool = False, note: str = "") -> None:
@@ -86,25 +86,25 @@ def fail_on_error(answer: dict, p: Progress, executor: bool = False, note: str =
     problem = answers.problem(answer)
     if problem is None:
         return
-    told = feedback.from_error(problem.stage, problem.text)
+    text = feedback.from_error(problem.stage, problem.text)
     if note:
-        told += "\n" + note
+        text += "\n" + note
     said = feedback.clean(problem.message) if problem.message else None
     if executor and problem.rule == NOT_HERE:
-        told = NOT_HERE_TOLD.format(feedback.clean(problem.message).strip())
-        end = Verdict(NOT_JUDGED, "first_call", told, NOT_HERE)
+        text = NOT_HERE_TEXT.format(feedback.clean(problem.message).strip())
+        end = Verdict(NOT_JUDGED, "first_call", text, NOT_HERE)
         end.unknown = problem.unknown
         raise end
     place = {"load": "load", "init": "load", "compile": "compile"}.get(
         problem.stage, "trials" if p.trials else "first_call"
     )
     if _out_of_memory(problem):
-        raise Verdict("out_of_memory", place, told, message=said)
+        raise Verdict("out_of_memory", place, text, message=said)
     # A model that cannot be made has launched nothing, whether its language or Python says so.
     if problem.compile or problem.stage in ("load", "init", "compile"):
-        raise Verdict("compile_error", place, told, message=said)
+        raise Verdict("compile_error", place, text, message=said)
     p.compiled = True
-    raise Verdict("launch_error", place, told, problem.rule if executor else None, said)
+    raise Verdict("launch_error", place, text, problem.rule if executor else None, said)
 
 
 def _out_of_memory(problem: answers.Problem) -> bool:
@@ -137,8 +137,8 @@ def judge_trial(job, p, got, expected, variant, where="") -> None:
                 p.stock = p.stock and all(expected.judge(j, got[j].to(t.device))[0].stock_close for j in rest)
             p.trials.append(finite_record(worst))
             if i in expected.left and bool(expected.strays(i, x).any()):
-                told = f"{expected.name(i)} differs where the reference leaves it alone{where}."
-                raise Verdict("hack", "trials", told[0].upper() + told[1:], "input-mutated")
+                text = f"{expected.name(i)} differs where the reference leaves it alone{where}."
+                raise Verdict("hack", "trials", text[0].upper() + text[1:], "input-mutated")
             raise wrong(p, expected.name(i), expected.outside(i, x), t, e, limit, variant, where)
     p.trials.append(finite_record(worst))
 
@@ -158,15 +158,15 @@ def wrong(p, what, x, t, e, limit, variant, extra="") -> Verdict:
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
                        "holds NaN.")  # fmt: skip
     bound = limit[0] if limit else 0.0
-    told = f"{where}: max abs error {feedback.rounded(e.max_abs)}"
+    text = f"{where}: max abs error {feedback.rounded(e.max_abs)}"
     if e.not_finite:
-        told += f", {e.not_finite} infinities of the right answer are missing"
+        text += f", {e.not_finite} infinities of the right answer are missing"
     elif limit is None or not compare.within(e, limit):
-        told += f", error ratio {feedback.rounded(e.ratio)}, allowed {feedback.rounded(bound)}"
+        text += f", error ratio {feedback.rounded(e.ratio)}, allowed {feedback.rounded(bound)}"
     if e.worst and e.worst.ratio > e.worst.allowed:
-        told += (f"; error ratio {feedback.rounded(e.worst.ratio)} in {e.worst.place}, where "
+        text += (f"; error ratio {feedback.rounded(e.worst.ratio)} in {e.worst.place}, where "
                  f"{feedback.rounded(e.worst.allowed)} is allowed")  # fmt: skip
-    return Verdict("wrong_values", "trials", f"{told}.{first_wrong(x, t, bound)}")
+    return Verdict("wrong_values", "trials", f"{text}.{first_wrong(x, t, bound)}")
 
 
 def first_wrong(x: torch.Tensor, t: torch.Tensor, bound: float) -> str:

@@ -11,8 +11,8 @@ A compiler is asked the distinct launches of a trace, in the order of their firs
   {"kernel": k, "grid": […], "args": {…}, "options": {…}, "tuned": bool} |
   {"text": t, "function": name, "args": […], "tuned": bool}
 
-as in the trace, but for a tensor it is told TENSOR: its number among the launch's tensors, and what
-`Family.told` gives. `groups` are the configurations of each launch, of which one must compile. The
+as in the trace, but of a tensor it gets TENSOR: its number among the launch's tensors, and what
+`Family.describe` gives. `groups` are the configurations of each launch, of which one must compile. The
 answer is a line of JSON, with the binaries behind each other after it:
 
   {"modules": [{"kind": "cubin", "bytes": n} |
@@ -85,7 +85,7 @@ class Family:
     kernel: frozenset[str]
     options: frozenset[str]
     kinds: frozenset[str]
-    told: Callable[[View, dict[int, int], Call], list] = _shaped
+    describe: Callable[[View, dict[int, int], Call], list] = _shaped
     headers: bool = False  # of the language's own bring empty objects along (cubin.py)
     interpreted: bool = False  # on the CPU, and compiled besides
 
@@ -126,28 +126,28 @@ def check_launches(trace: Trace, family: Family) -> None:
                 raise BadTrace("a launch in a trace of library calls, or a call in one of launches")
             if len(launch.tuned) > CONFIGURATIONS:
                 raise BadTrace("too many configurations")
-            for told in (launch.told, *launch.tuned):
-                _check_launch(told, call, trace, family)
+            for spec in (launch.spec, *launch.tuned):
+                _check_launch(spec, call, trace, family)
             if family.kernel:
-                whole_number(launch.told["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
+                whole_number(launch.spec["kernel"], 0, len(trace.kernels) - 1, "a kernel's number")
             else:
-                whole_number(launch.told["text"], 0, len(trace.texts) - 1, "a text")
-                _check_symbol(launch.told["function"])
+                whole_number(launch.spec["text"], 0, len(trace.texts) - 1, "a text")
+                _check_symbol(launch.spec["function"])
     if not family.kernel:
         try:
-            native.called([n.told for call in trace.calls for n in call.launches()])
+            native.called([n.spec for call in trace.calls for n in call.launches()])
         except ValueError as problem:
             raise BadTrace(str(problem)) from None
 
 
-def _check_kernel(told: dict, trace: Trace, family: Family) -> None:
+def _check_kernel(spec: dict, trace: Trace, family: Family) -> None:
     if family.interpreted:
-        triton_trace.check_kernel(told, len(trace.kernels))
-    elif told.keys() != family.kernel:
+        triton_trace.check_kernel(spec, len(trace.kernels))
+    elif spec.keys() != family.kernel:
         raise BadTrace("a malformed kernel")
     else:
-        whole_number(told["text"], 0, len(trace.texts) - 1, "a text")
-    _check_symbol(told["name"])
+        whole_number(spec["text"], 0, len(trace.texts) - 1, "a text")
+    _check_symbol(spec["name"])
 
 
 def _check_symbol(name: object) -> None:
@@ -155,8 +155,8 @@ def _check_symbol(name: object) -> None:
         raise BadTrace("a malformed function name")
 
 
-def _check_launch(told: dict, call: Call, trace: Trace, family: Family) -> None:
-    args = told["args"]
+def _check_launch(spec: dict, call: Call, trace: Trace, family: Family) -> None:
+    args = spec["args"]
     if not family.kernel:
         listed(args, ARGUMENTS, "the arguments")
     elif not isinstance(args, dict) or len(args) > ARGUMENTS or not all(map(is_plain, args)):
@@ -167,13 +167,13 @@ def _check_launch(told: dict, call: Call, trace: Trace, family: Family) -> None:
         _check_argument(arg, call, trace, family.kinds)
     if not family.kernel:
         return
-    if not listed(told["grid"], 3, "a grid"):
+    if not listed(spec["grid"], 3, "a grid"):
         raise BadTrace("a grid without dimensions")
-    for size, most in zip(told["grid"], GRID):
+    for size, most in zip(spec["grid"], GRID):
         if size == 0:
             raise Refused("grid-empty", "a kernel is launched on a grid without programs")
         whole_number(size, 1, most, "a grid's dimension")
-    options = told["options"]
+    options = spec["options"]
     if not isinstance(options, dict) or not options.keys() <= family.options:
         raise BadTrace("the options of a launch")
     if family.interpreted:
@@ -200,9 +200,9 @@ def _check_argument(arg: object, call: Call, trace: Trace, kinds: frozenset[str]
 # ---- what a compiler is asked ----------------------------------------------------------
 
 
-def raw_tensors(told: dict) -> Iterator[list]:
+def raw_tensors(spec: dict) -> Iterator[list]:
     """The tensors of a launch as they came, in the order of the arguments."""
-    args = told["args"]
+    args = spec["args"]
     for arg in args.values() if isinstance(args, dict) else args:
         yield from _tensors(arg)
 
@@ -220,21 +220,21 @@ def _tensors(arg: object) -> Iterator[list]:
 
 def views(launch: Launch, call: Call) -> list[View]:
     """The tensors of a launch, without duplicates."""
-    return list(dict.fromkeys(view(raw, call.buffers) for raw in raw_tensors(launch.told)))
+    return list(dict.fromkeys(view(raw, call.buffers) for raw in raw_tensors(launch.spec)))
 
 
 def launch_name(trace: Trace, launch: Launch) -> str:
     """The kernel's or the function's."""
-    kernel = launch.told.get("kernel")
-    return launch.told["function"] if kernel is None else trace.kernels[kernel]["name"]
+    kernel = launch.spec.get("kernel")
+    return launch.spec["function"] if kernel is None else trace.kernels[kernel]["name"]
 
 
 def _request(launch: Launch, config: int, call: Call, family: Family) -> dict:
     numbers: dict[int, int] = {}
     count = iter(range(1 << 30))
 
-    def told(raw: list) -> list:
-        return [next(count), *family.told(view(raw, call.buffers), numbers, call)]
+    def described(raw: list) -> list:
+        return [next(count), *family.describe(view(raw, call.buffers), numbers, call)]
 
     def argument(arg: object) -> object:
         if not isinstance(arg, dict):
@@ -244,15 +244,15 @@ def _request(launch: Launch, config: int, call: Call, family: Family) -> dict:
             if kind == "tuple":
                 held = [argument(part) for part in held]
             elif kind == "t":
-                held = told(held)
+                held = described(held)
             elif kind in ("desc", "reinterpret"):
-                held = [told(held[0]), *held[1:]]
+                held = [described(held[0]), *held[1:]]
             made[kind] = held
         return made
 
     said = launch.at(config)
     args = said["args"]
-    made = {key: launch.told[key] for key in ("kernel", "text", "function") if key in launch.told}
+    made = {key: launch.spec[key] for key in ("kernel", "text", "function") if key in launch.spec}
     made |= {key: said[key] for key in ("grid", "options") if key in said}
     of = {n: argument(arg) for n, arg in args.items()} if isinstance(args, dict) else [*map(argument, args)]
     return made | {"args": of}
@@ -320,18 +320,18 @@ class Built:
         """Raises BadTrace for an answer that is none, Refused for binaries that are not allowed, and
         a Verdict for an error that the compiler found."""
         try:
-            told, binaries = headed(data)
-            if "malformed" in told:
-                raise BadTrace(feedback.clean(text(told["malformed"], 1000, "what is malformed")))
-            functions = tuple(map(_read_function, listed(told["functions"], BINARIES, "functions")))
-            modules = _read_modules(told["modules"], binaries, family)
-            libraries = [one for one in told["modules"] if "source" in one]
+            header, binaries = headed(data)
+            if "malformed" in header:
+                raise BadTrace(feedback.clean(text(header["malformed"], 1000, "what is malformed")))
+            functions = tuple(map(_read_function, listed(header["functions"], BINARIES, "functions")))
+            modules = _read_modules(header["modules"], binaries, family)
+            libraries = [one for one in header["modules"] if "source" in one]
             sources = dict(_read_source(one, len(trace.texts)) for one in libraries)
             if any(f.module >= len(modules) for f in functions):
                 raise BadTrace("a function without a module")
             takes = [cubin.kernel_parameters(m.data) if m.kind == "cubin" else None for m in modules]
             asked = _distinct(trace, family)
-            answers = listed(told["launches"], len(asked), "answers")
+            answers = listed(header["launches"], len(asked), "answers")
             if len(answers) != len(asked):
                 raise BadTrace("answers of the compiler are missing")
             made = {}
@@ -364,16 +364,16 @@ class Built:
         return most
 
 
-def _read_function(told: dict) -> program.Function:
-    _check_symbol(told["name"])
-    return program.Function(whole_number(told["module"], 0, BINARIES, "a module's number"), told["name"])
+def _read_function(raw: dict) -> program.Function:
+    _check_symbol(raw["name"])
+    return program.Function(whole_number(raw["module"], 0, BINARIES, "a module's number"), raw["name"])
 
 
-def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Module, ...]:
+def _read_modules(raw: object, data: bytes, family: Family) -> tuple[program.Module, ...]:
     if len(data) > BUILT_BYTES:
         raise Refused("cubin", "the compiled kernels are too large")
     found, at = [], 0
-    for one in listed(told, BINARIES, "modules"):
+    for one in listed(raw, BINARIES, "modules"):
         size = whole_number(one["bytes"], 1, BUILT_BYTES, "a module's size")
         part = data[at : at + size]
         at += size
@@ -389,17 +389,17 @@ def _read_modules(told: object, data: bytes, family: Family) -> tuple[program.Mo
     return tuple(found)
 
 
-def _read_source(told: dict, texts: int) -> tuple[int, tuple[str, tuple[str, ...]]]:
+def _read_source(raw: dict, texts: int) -> tuple[int, tuple[str, tuple[str, ...]]]:
     """The source was checked before it was compiled. What is delivered is checked here."""
-    source = text(told["source"], BUILT_BYTES, "a compiled text")
-    options = [text(word, 100, "an option") for word in listed(told["options"], ARGUMENTS, "options")]
+    source = text(raw["source"], BUILT_BYTES, "a compiled text")
+    options = [text(word, 100, "an option") for word in listed(raw["options"], ARGUMENTS, "options")]
     try:
         plain_c.check(source)
     except plain_c.NotPlain as problem:
         raise BadTrace(f"the compiled text: {problem}") from None
     if not all(map(_OPTION.fullmatch, options)):
         raise BadTrace("an option of the compiler")
-    return whole_number(told["text"], 0, texts - 1, "a text"), (source, tuple(options))
+    return whole_number(raw["text"], 0, texts - 1, "a text"), (source, tuple(options))
 
 
 def _check_library(data: bytes) -> None:
@@ -416,35 +416,35 @@ def _read_launch(
 ) -> tuple[Node, ...] | None:
     """None for a configuration of an autotuner that failed."""
     if "error" not in answer:
-        told = listed(answer["nodes"], NODES, "nodes")
-        return tuple(_read_node(node, count, functions, takes) for node in told)
+        raw = listed(answer["nodes"], NODES, "nodes")
+        return tuple(_read_node(node, count, functions, takes) for node in raw)
     said = feedback.clean(text(answer["error"], 10_000, "an error"))
     if tuned:
         return None
     raise Verdict("launch_error", "compile", said, message=said.removeprefix(CANNOT))
 
 
-def _read_node(told: dict, count: int, functions: tuple[program.Function, ...], takes: list) -> Node:
+def _read_node(raw: dict, count: int, functions: tuple[program.Function, ...], takes: list) -> Node:
     """`takes` has the sizes of the kernels' parameters for each module, None for a library. A driver
     reads as many bytes as a cubin says, so they must be there."""
-    index = whole_number(told["function"], 0, len(functions) - 1, "a function's number")
+    index = whole_number(raw["function"], 0, len(functions) - 1, "a function's number")
     function = functions[index]
-    params = tuple(_read_param(p, count) for p in listed(told["params"], PARAMETERS, "params"))
+    params = tuple(_read_param(p, count) for p in listed(raw["params"], PARAMETERS, "params"))
     if takes[function.module] is None:
         if any(kind not in ("p", "n") for kind, *_ in params):
             raise BadTrace("a library's function takes addresses and numbers")
         return Node(index, params)
     if tuple(map(_param_bytes, params)) != takes[function.module].get(function.name):
         raise BadTrace("parameters that the kernel does not have")
-    grid, block = three(told["grid"], GRID, "a grid"), three(told["block"], BLOCK, "a block")
-    cluster = three(told["cluster"], _CLUSTER, "a cluster")
+    grid, block = three(raw["grid"], GRID, "a grid"), three(raw["block"], BLOCK, "a block")
+    cluster = three(raw["cluster"], _CLUSTER, "a cluster")
     if math.prod(block) > THREADS or math.prod(cluster) > 16:
         raise Refused("block", f"a block of {math.prod(block)} threads; at most {THREADS} are allowed")
-    shared = whole_number(told["shared"], 0, 256 << 10, "shared memory")
-    flags = told["cooperative"], told["pdl"]
+    shared = whole_number(raw["shared"], 0, 256 << 10, "shared memory")
+    flags = raw["cooperative"], raw["pdl"]
     if not all(isinstance(flag, bool) for flag in flags):
         raise BadTrace("a launch flag that is not a boolean")
-    scratch = whole_number(told["scratch"], 0, 1 << 50, "scratch memory")
+    scratch = whole_number(raw["scratch"], 0, 1 << 50, "scratch memory")
     if any(at > scratch for kind, at, *_ in params if kind == "w"):
         raise BadTrace("an address outside the scratch memory")
     return Node(index, params, grid, block, cluster, shared, *flags, scratch)
@@ -455,9 +455,9 @@ def _param_bytes(param: tuple) -> int:
     return first if kind == "n" else len(first) if kind == "s" else MAP_BYTES if kind == "m" else 8
 
 
-def _read_param(told: list, count: int) -> tuple:
+def _read_param(raw: list, count: int) -> tuple:
     """`count` is the number of tensors that the launch has."""
-    kind, first, *rest = listed(told, 9, "a parameter")
+    kind, first, *rest = listed(raw, 9, "a parameter")
     if kind == "s":
         return _read_struct(first, *rest, count)
     if kind == "n":
@@ -473,9 +473,9 @@ def _read_param(told: list, count: int) -> tuple:
     return ("m", index, offset, *_read_map(*rest[1:])) if kind == "m" else ("p", index, offset)
 
 
-def _read_struct(told: str, patches: list, count: int) -> tuple:
+def _read_struct(raw: str, patches: list, count: int) -> tuple:
     """Bytes, and the addresses and tensor maps in them, in order."""
-    data = bytes.fromhex(text(told, 2 * STRUCT_BYTES, "a parameter's bytes"))
+    data = bytes.fromhex(text(raw, 2 * STRUCT_BYTES, "a parameter's bytes"))
     if not data:
         raise BadTrace("a parameter without bytes")
     found, end = [], 0

@@ -134,16 +134,16 @@ class Writer:
 
     def header(self) -> list[str]:
         task = re.sub(r"[^\w./ -]", "?", self.job["task"]["id"], flags=re.ASCII)[:200]
-        told = [
+        lines = [
             f"The task {task} with kernels that were verified: import ModelNew from this file. It is",
             "made of a trace: allocations, moves and launches, nothing else. Each kernel is as it was",
             f"judged: correct at evidence E3, {self.job['precision']}, {self.where}.",
-            "", "It is right for these arguments of forward, and refuses others:", "", *self.told, "",
+            "", "It is right for these arguments of forward, and refuses others:", "", *self.described, "",
             *([LATER, "judged is that of a later call."] if len(self.trace.calls) > 1 else []),
             "Other sizes have to be verified again. No gradients are computed.",
             f"It needs {', '.join(self.needs)}.",
         ]  # fmt: skip
-        return [f"# {line}".rstrip() for line in told] + [""]
+        return [f"# {line}".rstrip() for line in lines] + [""]
 
     def arguments(self) -> list[str]:
         """The parameters of forward, with the reference's names where they are plain. Tensors are
@@ -152,16 +152,16 @@ class Writer:
         if len(set(names)) < len(self.facts.spec) or any(self.unfit(n) for n in names):
             names = [f"arg{i}" for i in range(len(self.facts.spec))]
         self.inputs: list[list] = []
-        self.told: list[str] = []
-        for name, told in zip(names, self.facts.spec):
-            if "tensor" in told:
-                self.inputs.append([name, *told["tensor"]])
-                shape, dtype, strides = told["tensor"]
-                self.told.append(f"    {name}: {dtype} {tuple(shape)}, strides {tuple(strides)}")
-            elif "value" in told:
-                value = spelled(told["value"])
+        self.described: list[str] = []
+        for name, spec in zip(names, self.facts.spec):
+            if "tensor" in spec:
+                self.inputs.append([name, *spec["tensor"]])
+                shape, dtype, strides = spec["tensor"]
+                self.described.append(f"    {name}: {dtype} {tuple(shape)}, strides {tuple(strides)}")
+            elif "value" in spec:
+                value = spelled(spec["value"])
                 self.body.append(f"_same({name!r}, {name}, {value})")
-                self.told.append(f"    {name}: {value}"[:90])
+                self.described.append(f"    {name}: {value}"[:90])
             else:
                 raise CannotPort("an argument of forward is a list or dict")
         if not self.inputs:
@@ -298,31 +298,31 @@ class Writer:
         return f"{to}.{'fill_' if node.op == 'fill' else 'add_'}({spelled(node.value)})"
 
     def launch(self, node: Launch, call: Call) -> str:
-        told = self.choose(node, call)
+        spec = self.choose(node, call)
         if self.job["family"] == "cuda":
-            return self.cuda_launch(node.told)
-        name = self.kernel(node.told["kernel"])
-        args = [f"{plain_word(n)}={self.argument(a)}" for n, a in told["args"].items()]
-        args += [f"{plain_word(n)}={spelled(v)}" for n, v in told["options"].items() if v is not None]
-        grid = tuple(int(g) for g in told["grid"])
+            return self.cuda_launch(node.spec)
+        name = self.kernel(node.spec["kernel"])
+        args = [f"{plain_word(n)}={self.argument(a)}" for n, a in spec["args"].items()]
+        args += [f"{plain_word(n)}={spelled(v)}" for n, v in spec["options"].items() if v is not None]
+        grid = tuple(int(g) for g in spec["grid"])
         return f"{name}[{grid!r}]({', '.join(args)})"
 
-    def cuda_launch(self, told: dict) -> str:
-        kernel = self.trace.kernels[told["kernel"]]
-        args = [self.argument(a) for a in told["args"].values()]
-        grid, block = (tuple(map(int, x)) for x in (told["grid"], told["options"]["block"]))
-        where = f"{grid!r}, {block!r}, {int(told['options'].get('shared', 0))}"
+    def cuda_launch(self, spec: dict) -> str:
+        kernel = self.trace.kernels[spec["kernel"]]
+        args = [self.argument(a) for a in spec["args"].values()]
+        grid, block = (tuple(map(int, x)) for x in (spec["grid"], spec["options"]["block"]))
+        where = f"{grid!r}, {block!r}, {int(spec['options'].get('shared', 0))}"
         return f"{self.source(kernel['text'])}.{plain_word(kernel['name'])}[{where}]({', '.join(args)})"
 
     def call(self, node: Launch) -> str:
-        args = ", ".join(self.argument(a) for a in node.told["args"])
-        return f"{self.source(node.told['text'])}.{plain_word(node.told['function'])}({args})"
+        args = ", ".join(self.argument(a) for a in node.spec["args"])
+        return f"{self.source(node.spec['text'])}.{plain_word(node.spec['function'])}({args})"
 
-    def argument(self, told: object) -> str:
+    def argument(self, raw: object) -> str:
         """Of a launch, or what a name of a kernel means."""
-        if not isinstance(told, dict) or "float" in told:
-            return spelled(told)
-        ((kind, held),) = told.items()
+        if not isinstance(raw, dict) or "float" in raw:
+            return spelled(raw)
+        ((kind, held),) = raw.items()
         if kind == "t":
             return self.view(view(held, self.held))
         if kind == "value":
@@ -367,21 +367,21 @@ class Writer:
     def kernel(self, index: int) -> str:
         if index in self.kernels:
             return self.kernels[index]
-        told = self.trace.kernels[index]
-        name = plain_word(told["name"])
+        spec = self.trace.kernels[index]
+        name = plain_word(spec["name"])
         self.claim(name, f"kernel {index}")
         self.kernels[index] = name
         self.language()
         text, names = self.function(index)
         for used in names:
-            self.bind(plain_word(used), told["bind"][used])
-        flags = [f"{flag}=True" for flag in ("noinline",) if told.get(flag)]
+            self.bind(plain_word(used), spec["bind"][used])
+        flags = [f"{flag}=True" for flag in ("noinline",) if spec.get(flag)]
         for flag in ("do_not_specialize", "do_not_specialize_on_alignment"):
-            if told.get(flag):
-                held = [n if isinstance(n, int) else plain_word(n) for n in told[flag]]
+            if spec.get(flag):
+                held = [n if isinstance(n, int) else plain_word(n) for n in spec[flag]]
                 flags.append(f"{flag}={held!r}")
         language = "triton"
-        if told.get("language") == "gluon":
+        if spec.get("language") == "gluon":
             language = "gluon"
             self.import_line("gluon", "from triton.experimental import gluon")
         mark = f"@{language}.jit" + (f"({', '.join(flags)})" if flags else "")
@@ -415,17 +415,17 @@ class Writer:
 
         def function(index: int) -> tuple[str, Collection[str]]:
             """A kernel of the text: one that was written, where it was written."""
-            told = again.kernels[index]
-            mark, text = self.marked.get(told["name"], ("", ""))
+            spec = again.kernels[index]
+            mark, text = self.marked.get(spec["name"], ("", ""))
             block = [mark, *text.split("\n")]
-            if lines[told["line"] - 1 :][: len(block)] != block:
-                raise CannotPort(f"line {told['line']} has no kernel {told['name']}")
-            return text, told["bind"]
+            if lines[spec["line"] - 1 :][: len(block)] != block:
+                raise CannotPort(f"line {spec['line']} has no kernel {spec['name']}")
+            return text, spec["bind"]
 
         try:
             judged = replace(self.trace, texts=self.sources)
             judged = canonical.Form(judged, self.names, self.choose, self.function)
-            form = functools.partial(canonical.Form, again, own, lambda node, _: node.told, function)
+            form = functools.partial(canonical.Form, again, own, lambda node, _: node.spec, function)
             first, *found = judged.of(self.trace.calls[0]), *(form().of(call) for call in again.calls)
         except (CannotPort, kernel_language.Denied) as problem:
             return str(problem)
@@ -440,9 +440,9 @@ class Writer:
                  for trace, held in ((self.trace, self.names), (drawn, names))]  # fmt: skip
         return forms[0] != forms[1]
 
-    def bind(self, name: str, told: dict) -> None:
+    def bind(self, name: str, raw: dict) -> None:
         """Defines a free name of a kernel."""
-        ((kind, held),) = told.items()
+        ((kind, held),) = raw.items()
         if kind == "module":
             self.import_line(name, f"import {_dotted_path(held)} as {name}")
         elif kind == "from":
@@ -454,7 +454,7 @@ class Writer:
             if other != name:
                 self.define(name, other)
         else:
-            self.define(name, self.argument(told))
+            self.define(name, self.argument(raw))
 
     def define(self, name: str, text: str) -> None:
         line = f"{name} = {text}"
@@ -472,7 +472,7 @@ class Writer:
                 build = "_built"
                 for name in (build, "_Room", "_recording"):
                     self.claim(name, "defined here")
-                asked = native.called([n.told for call in self.trace.calls for n in call.launches()])
+                asked = native.called([n.spec for call in self.trace.calls for n in call.launches()])
                 stubs = native.stubs([*asked[index].items()])
                 calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(stubs))
                 calls += f", {' '.join(self.options)!r}"
@@ -490,8 +490,8 @@ class Writer:
 
     # ---- the output ----
 
-    def output(self, told: dict, call: Call) -> str:
-        ((kind, held),) = told.items()
+    def output(self, raw: dict, call: Call) -> str:
+        ((kind, held),) = raw.items()
         if kind == "tensor":
             v = view(held, call.buffers)
             b = call.buffers[v.buffer]

@@ -81,7 +81,7 @@ def proposal(message: dict, deadline_ms: int) -> Generator:
     try:
         answer = yield Ask(message | {"bytes": PROPOSAL_BYTES}, deadline_ms, [file.fd])
         fail_as_finding("propose", answer)
-        return bytes(file.map[: answers.size_told(answer, PROPOSAL_BYTES)])
+        return bytes(file.map[: answers.announced_size(answer, PROPOSAL_BYTES)])
     finally:
         file.close()
 
@@ -117,8 +117,8 @@ class Program:
         if not values:
             return
         with _File(_blob_bytes(list(values.values()))) as file:
-            told = put_blobs(list(values.values()), file)
-            message = {"op": "state", "names": list(values), "tensors": told, "bytes": file.size}
+            specs = put_blobs(list(values.values()), file)
+            message = {"op": "state", "names": list(values), "tensors": specs, "bytes": file.size}
             answer = yield Ask(message, self.deadline_ms, [file.fd])
             fail_as_finding("state", answer)
 
@@ -171,12 +171,12 @@ def _blob_bytes(blobs: list[Blob]) -> int:
 
 
 def put_blobs(blobs: list[Blob], file: _File) -> list:
-    told, at = [], 0
+    specs, at = [], 0
     for b in blobs:
         file.bytes[at : at + b.flat.numel()] = b.flat
-        told.append([list(b.shape), b.dtype, list(b.strides), at])
+        specs.append([list(b.shape), b.dtype, list(b.strides), at])
         at += -(-b.flat.numel() // 64) * 64
-    return told
+    return specs
 
 
 def taken(answer: dict, file: _File) -> list[Blob]:
@@ -184,8 +184,8 @@ def taken(answer: dict, file: _File) -> list[Blob]:
     return [_blob(one, file) for one in _list(answer.get("tensors"))]
 
 
-def _blob(told: object, file: _File) -> Blob:
-    shape, dtype, strides, at = _list(told, 4)
+def _blob(raw: object, file: _File) -> Blob:
+    shape, dtype, strides, at = _list(raw, 4)
     shape, strides = _read_sizes(shape), _read_sizes(strides)
     if not isinstance(dtype, str) or dtype not in ITEM:
         raise Forged("a dtype that is none")
@@ -213,8 +213,8 @@ def _read_sizes(value: object) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _state(told: object) -> tuple[str, tuple[int, ...], str]:
-    name, shape, dtype = _list(told, 3)
+def _state(raw: object) -> tuple[str, tuple[int, ...], str]:
+    name, shape, dtype = _list(raw, 3)
     if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in ITEM:
         raise Forged("a state that is none")
     return name[:200], _read_sizes(shape), dtype

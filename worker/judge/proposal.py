@@ -37,7 +37,7 @@ class Sub:
     dtype: str
     depends_on: list[str]
     source: str
-    told: dict = field(repr=False)  # as it came
+    raw: dict = field(repr=False)  # as it came
 
     def needs(self) -> list[str]:
         found = dict.fromkeys(g.source[0] for g in self.inputs)
@@ -53,21 +53,21 @@ class Proposal:
     covers: list[str]
 
 
-def read_proposal(told: object) -> dict:
+def read_proposal(raw: object) -> dict:
     """The object, which may come as text."""
-    if isinstance(told, str):
+    if isinstance(raw, str):
         try:
-            told = json.loads(told)
+            raw = json.loads(raw)
         except (ValueError, RecursionError) as problem:
             raise Finding("bad_json", str(problem)) from None
-    if not isinstance(told, dict):
-        raise Finding("bad_json", f"a {type(told).__name__}, not an object")
-    return told
+    if not isinstance(raw, dict):
+        raise Finding("bad_json", f"a {type(raw).__name__}, not an object")
+    return raw
 
 
-def parse_proposal(told: object, findings: list[Finding]) -> Proposal:
+def parse_proposal(raw: object, findings: list[Finding]) -> Proposal:
     """The subproblems that are well formed; the others are named in `findings`."""
-    whole = read_proposal(told)
+    whole = read_proposal(raw)
     subs = _proposed(list, whole.get("subproblems"), "subproblems")
     if not 0 < len(subs) <= MOST:
         raise Finding("bad_schema", f"{len(subs)} subproblems; 1 to {MOST} are allowed")
@@ -89,39 +89,39 @@ def parse_proposal(told: object, findings: list[Finding]) -> Proposal:
     return Proposal(level, found, claimed, output.removesuffix(":0"), covers)
 
 
-def _sub(told: object, taken: set[str]) -> Sub:
-    told = _proposed(dict, told, "a subproblem")
-    name = _proposed(str, told.get("id"), "id")
+def _sub(raw: object, taken: set[str]) -> Sub:
+    raw = _proposed(dict, raw, "a subproblem")
+    name = _proposed(str, raw.get("id"), "id")
     if not ID.match(name) or name in ("orig", "fresh"):
         raise Finding("bad_id", f"the id {name[:60]!r}")
     if name in taken:
         raise Finding("duplicate_id", name)
-    outputs = _proposed(list, told.get("outputs"), "outputs")
+    outputs = _proposed(list, raw.get("outputs"), "outputs")
     if len(outputs) != 1:
         raise Finding("bad_schema", f"{len(outputs)} outputs: a piece returns one tensor")
     out = _proposed(dict, outputs[0], "an output")
-    given = [_given(g) for g in _proposed(list, told.get("inputs"), "inputs")]
+    given = [_given(g) for g in _proposed(list, raw.get("inputs"), "inputs")]
     if not given:
         raise Finding("bad_schema", "no inputs")
-    source = _proposed(str, told.get("source"), "source")
+    source = _proposed(str, raw.get("source"), "source")
     piece_language.check_piece(source)
     return Sub(
-        name, _proposed(str, told.get("title"), "title")[:TEXT],
-        _one_of(KINDS, told.get("kind"), "kind"), given, _proposed_shape(out.get("shape")),
+        name, _proposed(str, raw.get("title"), "title")[:TEXT],
+        _one_of(KINDS, raw.get("kind"), "kind"), given, _proposed_shape(out.get("shape")),
         _dtype(out.get("dtype")), [str(_proposed(str, d, "depends_on"))
-                                   for d in _proposed(list, told.get("depends_on"), "depends_on")],
-        source, told,
+                                   for d in _proposed(list, raw.get("depends_on"), "depends_on")],
+        source, raw,
     )  # fmt: skip
 
 
-def _given(told: object) -> Given:
-    told = _proposed(dict, told, "an input")
-    dist = _proposed(dict, told.get("dist", {"kind": "normal"}), "dist")
+def _given(raw: object) -> Given:
+    raw = _proposed(dict, raw, "an input")
+    dist = _proposed(dict, raw.get("dist", {"kind": "normal"}), "dist")
     _one_of(DISTS, dist.get("kind"), "dist.kind")
-    where = _proposed(str, told.get("from"), "from")
+    where = _proposed(str, raw.get("from"), "from")
     kind, _, rest = where.partition(":")
-    return Given(_proposed(str, told.get("name"), "an input's name")[:TEXT], (kind, rest),
-                 _proposed_shape(told.get("shape")), _dtype(told.get("dtype")))  # fmt: skip
+    return Given(_proposed(str, raw.get("name"), "an input's name")[:TEXT], (kind, rest),
+                 _proposed_shape(raw.get("shape")), _dtype(raw.get("dtype")))  # fmt: skip
 
 
 def _proposed(kind: type, value: object, what: str):  # noqa: ANN202

@@ -72,6 +72,6 @@ class Finding(Exception):
         if self.code not in STEP:
             raise ValueError(f"no such reason: {self.code}")
 
-    def told(self) -> dict:
+    def record(self) -> dict:
         line = " ".join(self.detail.split())[:300]
         return {"sub": self.sub, "step": STEP[self.code], "code": self.code, "detail": line}

@@ -37,8 +37,8 @@ class Session:
     ) -> None:  # fmt: skip
         self.job, self.facts, self.trace, self.names, self.p = job, facts, trace, names, p
         self.sheet, self.executor = sheet, executor
-        # Whatever the strides of a trial's inputs are, the recorder was told these.
-        self.told_inputs = structure.leaves({"list": facts.spec})
+        # Whatever the strides of a trial's inputs are, the recorder was given these.
+        self.input_specs = structure.leaves({"list": facts.spec})
         self.region: memory.Region | None = None
         self.constants: list[tuple[int, torch.Tensor]] = []
         self.kept: dict[int, torch.Tensor] = {}  # after the first call
@@ -95,7 +95,7 @@ class Session:
             inputs.write(self.region.view(self.input_place(i)), t)
 
     def input_place(self, i: int) -> Place:
-        shape, dtype, strides = self.told_inputs[i]
+        shape, dtype, strides = self.input_specs[i]
         return Place(self.region.layout.inputs[i], dtype, tuple(shape), tuple(strides))
 
     def call(
@@ -183,9 +183,9 @@ class Session:
         made = [(at, raw.numel()) for at, raw in self.constants]
         made += [place for key, place in layout.made.items() if key not in again]
         spans += [(at, size, "constants-changed", CONSTANTS_CHANGED) for at, size in made]
-        for at, size, rule, told in spans:
+        for at, size, rule, text in spans:
             if not torch.equal(self.region.span(at, size), before[at : at + size]):
-                raise Verdict("hack", "trials", told, rule)
+                raise Verdict("hack", "trials", text, rule)
 
     # ---- trials ----
 

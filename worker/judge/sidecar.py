@@ -46,8 +46,8 @@ class Tolerance:
         """Raises Unusable if an output has other dimensions."""
         for i, t in enumerate(outputs):
             if t.is_floating_point() and t.dim() != len(self.dimensions):
-                told = f"names {len(self.dimensions)}, but output {i} has the shape {list(t.shape)}"
-                raise Unusable(f"{self.file}: /tolerance/dimensions: {told}")
+                text = f"names {len(self.dimensions)}, but output {i} has the shape {list(t.shape)}"
+                raise Unusable(f"{self.file}: /tolerance/dimensions: {text}")
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,17 @@ class _Bad(Exception):
     """A key, and what is wrong there."""
 
 
-def _read_sidecar(told: object, file: str) -> Sidecar:
-    _object(told, "")
-    _check_known(told, KEYS, "")
-    given = _object(told.get("inputs", {}), "/inputs")
-    infinite = told.get("infinite_slices", False)
+def _read_sidecar(raw: object, file: str) -> Sidecar:
+    _object(raw, "")
+    _check_known(raw, KEYS, "")
+    given = _object(raw.get("inputs", {}), "/inputs")
+    infinite = raw.get("infinite_slices", False)
     if not isinstance(infinite, bool):
         raise _Bad(f"/infinite_slices: must be true or false, not {json.dumps(infinite)[:QUOTED]}")
     return Sidecar(
-        _read_words(told["variants"], "/variants", CHANGED) if "variants" in told else None,
+        _read_words(raw["variants"], "/variants", CHANGED) if "variants" in raw else None,
         {name: _read_words(v, f"/inputs/{name}", CHANGED) for name, v in given.items()},
-        _tolerance(told["tolerance"], file) if "tolerance" in told else None,
+        _tolerance(raw["tolerance"], file) if "tolerance" in raw else None,
         infinite,
         file,
     )
@@ -110,8 +110,8 @@ def _object(value: object, where: str) -> dict:
     return value
 
 
-def _check_known(told: dict, known: tuple[str, ...], where: str) -> None:
-    for name in told:
+def _check_known(raw: dict, known: tuple[str, ...], where: str) -> None:
+    for name in raw:
         if name not in known:
             raise _Bad(f"{where}/{name}: unknown key; there are {', '.join(known)}")
 
@@ -127,16 +127,16 @@ def _read_words(value: object, where: str, known: tuple[str, ...] | None = None)
     return tuple(value)
 
 
-def _tolerance(told: object, file: str) -> Tolerance:
+def _tolerance(raw: object, file: str) -> Tolerance:
     where, names = "/tolerance", ("error_ratio", "dimensions", "per")
-    _check_known(_object(told, where), names, where)
+    _check_known(_object(raw, where), names, where)
     for name in names:
-        if name not in told:
+        if name not in raw:
             raise _Bad(f"{where}/{name}: is missing")
-    ratio = told["error_ratio"]
+    ratio = raw["error_ratio"]
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 < ratio < 1:
         raise _Bad(f"{where}/error_ratio: must be a number between 0 and 1, not "
                    f"{json.dumps(ratio)[:QUOTED]}")  # fmt: skip
-    dimensions = _read_words(told["dimensions"], f"{where}/dimensions")
-    per = _read_words(told["per"], f"{where}/per", dimensions)
+    dimensions = _read_words(raw["dimensions"], f"{where}/dimensions")
+    per = _read_words(raw["per"], f"{where}/per", dimensions)
     return Tolerance(float(ratio), dimensions, per, file)

@@ -15,15 +15,15 @@ from shared.program import ITEM
 
 def summarise(trace: Trace, kernels_of: Callable[[Launch], int]) -> dict:
     """`kernels_of` tells how many kernels a recorded launch starts."""
-    told = _summarise_call(trace.steady, trace, kernels_of)
+    summary = _summarise_call(trace.steady, trace, kernels_of)
     if len(trace.calls) > 1:
-        told["first"] = _summarise_call(trace.calls[0], trace, kernels_of)
-    return told
+        summary["first"] = _summarise_call(trace.calls[0], trace, kernels_of)
+    return summary
 
 
 def _summarise_call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
     launches = call.launches()
-    told = {"launches": sum(map(kernels_of, launches)), "moves": len(call.nodes) - len(launches)}
+    summary = {"launches": sum(map(kernels_of, launches)), "moves": len(call.nodes) - len(launches)}
     last = {v.buffer: i for i, n in enumerate(launches) for v in views(n, call)}
     results = {v.buffer for v in call.outputs}
     holding: set[int] = set()  # buffers with something in them
@@ -37,7 +37,7 @@ def _summarise_call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
                 holding.add(node.to.buffer)
             continue
         one = kernels.setdefault(
-            (launch_name(trace, node), tuple(node.told.get("grid", ()))),
+            (launch_name(trace, node), tuple(node.spec.get("grid", ()))),
             {"launches": 0, "bytes_read": 0, "bytes_written": 0},
         )
         one["launches"] += kernels_of(node)
@@ -47,10 +47,10 @@ def _summarise_call(call: Call, trace: Trace, kernels_of: Callable) -> dict:
             one["bytes_written" if empty or ends else "bytes_read"] += _view_bytes(view)
         holding |= {v.buffer for v in views(node, call)}
         at += 1
-    told["bytes_read"] = read + sum(k["bytes_read"] for k in kernels.values())
-    told["bytes_written"] = written + sum(k["bytes_written"] for k in kernels.values())
-    told["kernels"] = [{"name": n, "grid": list(g), **k} for (n, g), k in kernels.items()]
-    return told
+    summary["bytes_read"] = read + sum(k["bytes_read"] for k in kernels.values())
+    summary["bytes_written"] = written + sum(k["bytes_written"] for k in kernels.values())
+    summary["kernels"] = [{"name": n, "grid": list(g), **k} for (n, g), k in kernels.items()]
+    return summary
 
 
 def _view_bytes(view: View) -> int:

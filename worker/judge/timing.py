@@ -63,7 +63,7 @@ class Series:
 
     def __init__(self, session, config: int, started: float) -> None:
         self.session, self.config, self.started = session, config, started
-        self.told: list[float] = []
+        self.times_ms: list[float] = []
         self.hosts: list[float] = []
         self.until = clock.MAX_REPS  # repetitions in the first state
         self.short = False  # of time
@@ -75,17 +75,17 @@ class Series:
         deadline = self.session.job["deadlines"]["timing_ms"]
         over = False
         while not over:
-            before, label = time.monotonic(), str(len(self.told))
+            before, label = time.monotonic(), str(len(self.times_ms))
             made, ran = yield from repetition(self.session, state, self.config, label, self.started)
-            if not self.told:
+            if not self.times_ms:
                 self.count = clock.expected(ran.device_ms)
                 self.until = 1 + secrets.randbelow(self.count - 1)
-            self.told.append(ran.device_ms)
+            self.times_ms.append(ran.device_ms)
             self.hosts.append(ran.host_ms)
             done.append(made)
             # Slow is not wrong: there must be time for the comparison.
             self.short = deadline - since(self.started) < 4 * since(before)
-            over = self.short or clock.enough(self.told) or first and len(self.told) == self.until
+            over = self.short or clock.enough(self.times_ms) or first and len(self.times_ms) == self.until
         self.compare(state, done)
 
     def compare(self, state: dict[str, torch.Tensor], done: list[Repetition]) -> None:
@@ -131,7 +131,7 @@ def measure_times(session) -> Generator:
         state = sheet.start(FIRST if sheet.large else "timing-1", job["seed"])
         yield from series.measure(state, first=False)
     p.timing = {
-        "ms": clock.summary(series.told),
+        "ms": clock.summary(series.times_ms),
         "host_ms": clock.summary(series.hosts)["median"],
         "configuration": config if session.trace.configurations() > 1 else None,
         "compared": series.compared,

@@ -163,7 +163,7 @@ class Launch:
     autotuner, each with what it changes."""
 
     op: str
-    told: dict
+    spec: dict
     tuned: tuple[dict, ...] = ()
     left_out: int = 0  # configurations that were not recorded
 
@@ -172,14 +172,14 @@ class Launch:
 
     def at(self, config: int) -> dict:
         """The launch under that configuration: grid, arguments, options."""
-        return self.tuned[config] if self.tuned else self.told
+        return self.tuned[config] if self.tuned else self.spec
 
 
 @dataclass
 class Call:
     buffers: list[Buffer]
     nodes: list[Move | Launch]
-    told: dict = field(repr=False)  # as it came, and as it was checked
+    raw: dict = field(repr=False)  # as it came, and as it was checked
     output: dict | None = None  # as contract's OUT; its views are `outputs`, in order
     outputs: list[View] = field(default_factory=list)
 
@@ -238,19 +238,19 @@ class Header:
     """What a trace starts with. Its state is read first: what the rest means depends on whether
     the reference has tensors of these names."""
 
-    told: dict
+    raw: dict
     blob: bytes = field(repr=False)
     state: list[tuple[str, list[int], str]]
 
 
 def header(data: bytes) -> Header:
-    told, blob = headed(data, HEADER_BYTES)
+    raw, blob = headed(data, HEADER_BYTES)
     if len(blob) > BLOB_BYTES:
         raise Refused("constants", f"the constants take {len(blob)} bytes; at most {BLOB_BYTES} are allowed")
-    if _of_type(dict, told, "the header").get("trace") != 1:
+    if _of_type(dict, raw, "the header").get("trace") != 1:
         raise BadTrace("a trace of another version")
-    _check_keys(told, "trace state setup calls kernels texts", "packed")
-    return Header(told, blob, [_entry(e) for e in listed(told["state"], BUFFERS, "the state")])
+    _check_keys(raw, "trace state setup calls kernels texts", "packed")
+    return Header(raw, blob, [_entry(e) for e in listed(raw["state"], BUFFERS, "the state")])
 
 
 def parse_trace(head: Header, inputs: list[Buffer], state: dict[str, Buffer]) -> Trace:
@@ -282,18 +282,18 @@ def headed(data: bytes, most: int = ANSWER_BYTES) -> tuple[object, bytes]:
             gc.enable()
 
 
-def _check_keys(told: dict, needed: str, more: str = "") -> None:
+def _check_keys(raw: dict, needed: str, more: str = "") -> None:
     """Refuses unknown keys: what nobody reads would only take time."""
     least = set(needed.split())
-    missing, unknown = least - told.keys(), told.keys() - least.union(more.split())
+    missing, unknown = least - raw.keys(), raw.keys() - least.union(more.split())
     if missing:
         raise BadTrace(f"the key {min(missing)!r} is missing")
     if unknown:
         raise BadTrace(f"the key {min(unknown)[:40]!r} is unknown")
 
 
-def _entry(told: object) -> tuple[str, list[int], str]:
-    found = listed(told, 4, "an entry of the state")
+def _entry(raw: object) -> tuple[str, list[int], str]:
+    found = listed(raw, 4, "an entry of the state")
     if len(found) < 3:
         raise BadTrace("an entry of the state is too short")
     if len(found) > 3 and found[3] not in ("parameter", "buffer"):
@@ -369,63 +369,63 @@ class _Reader:
         self.made: dict[tuple, frozenset[Buffer] | None] = {}  # the same for what the setup made
 
     def trace(self, head: Header) -> Trace:
-        told = head.told
-        setup = self.call(_of_type(dict, told["setup"], "the setup"), setup=True)
-        calls = [self.call(_of_type(dict, c, "a call")) for c in listed(told["calls"], CALLS, "the calls")]
+        raw = head.raw
+        setup = self.call(_of_type(dict, raw["setup"], "the setup"), setup=True)
+        calls = [self.call(_of_type(dict, c, "a call")) for c in listed(raw["calls"], CALLS, "the calls")]
         if not calls:
             raise BadTrace("no call")
-        kernels = [_of_type(dict, k, "a kernel") for k in listed(told["kernels"], 1000, "kernels")]
+        kernels = [_of_type(dict, k, "a kernel") for k in listed(raw["kernels"], 1000, "kernels")]
         shallow(kernels)
-        texts = [text(t, 1 << 20, "a text") for t in listed(told["texts"], 100, "texts")]
-        packed = _of_type(bool, told.get("packed", False), "packed")
+        texts = [text(t, 1 << 20, "a text") for t in listed(raw["texts"], 100, "texts")]
+        packed = _of_type(bool, raw.get("packed", False), "packed")
         return Trace(head.state, setup, calls, kernels, texts, packed, self.blob)
 
-    def call(self, told: dict, setup: bool = False) -> Call:
-        _check_keys(told, "buffers nodes" if setup else "buffers nodes output")
-        buffers = [self.buffer(b) for b in listed(told["buffers"], BUFFERS, "the buffers")]
+    def call(self, raw: dict, setup: bool = False) -> Call:
+        _check_keys(raw, "buffers nodes" if setup else "buffers nodes output")
+        buffers = [self.buffer(b) for b in listed(raw["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
-        call, self.values = Call(buffers, [], told), dict(self.made)
-        for node in listed(told["nodes"], NODES, "the nodes"):
+        call, self.values = Call(buffers, [], raw), dict(self.made)
+        for node in listed(raw["nodes"], NODES, "the nodes"):
             call.nodes.append(self.node(_of_type(dict, node, "a node"), buffers, setup))
         if setup:
             self.made = {what: known for what, known in self.values.items() if what[0] == "kept"}
         if not setup:
-            call.output = _of_type(dict, told["output"], "the output")
+            call.output = _of_type(dict, raw["output"], "the output")
             call.outputs = list(self.output(call.output, buffers, DEPTH))
         return call
 
     # ---- buffers and views ----
 
-    def buffer(self, told: object) -> Buffer:
-        kind = _of_type(dict, told, "a buffer").get("kind")
+    def buffer(self, raw: object) -> Buffer:
+        kind = _of_type(dict, raw, "a buffer").get("kind")
         if kind == "input":
-            _check_keys(told, "kind index")
-            return self.inputs[whole_number(told["index"], 0, len(self.inputs) - 1, "an input")]
+            _check_keys(raw, "kind index")
+            return self.inputs[whole_number(raw["index"], 0, len(self.inputs) - 1, "an input")]
         if kind == "state":
-            _check_keys(told, "kind name")
-            name = text(told["name"], 300, "a name")
+            _check_keys(raw, "kind name")
+            name = text(raw["name"], 300, "a name")
             if name not in self.state:
                 raise BadTrace("a state that the reference does not have")
             return self.state[name]
         own = "at" if kind == "const" else "id" if kind == "kept" else ""
-        _check_keys(told, f"kind bytes dtype {own}", "id" if kind == "new" else "")
-        size = whole_number(told["bytes"], 0, BYTES, "a buffer's size")
-        dtype = self.dtype(told["dtype"])
+        _check_keys(raw, f"kind bytes dtype {own}", "id" if kind == "new" else "")
+        size = whole_number(raw["bytes"], 0, BYTES, "a buffer's size")
+        dtype = self.dtype(raw["dtype"])
         if kind == "const":
-            at = whole_number(told["at"], 0, len(self.blob), "a constant")
+            at = whole_number(raw["at"], 0, len(self.blob), "a constant")
             if at + size > len(self.blob):
                 raise BadTrace("a constant outside the blob")
             return Buffer("const", at, size, dtype)
         if kind == "new":
-            key = None if told.get("id") is None else whole_number(told["id"], 0, 1 << 31, "an id")
+            key = None if raw.get("id") is None else whole_number(raw["id"], 0, 1 << 31, "an id")
             if key is not None:
                 if key in self.kept:
                     raise BadTrace("two buffers with one id")
                 self.kept[key] = size, dtype
             return Buffer("new", key, size, dtype)
         if kind == "kept":
-            key = whole_number(told["id"], 0, 1 << 31, "an id")
+            key = whole_number(raw["id"], 0, 1 << 31, "an id")
             if self.kept.get(key) != (size, dtype):
                 raise BadTrace("a kept buffer that does not exist")
             return Buffer("kept", key, size, dtype)
@@ -437,35 +437,35 @@ class _Reader:
             raise BadTrace("an unknown dtype")
         return value
 
-    def view(self, told: object, buffers: list[Buffer], backwards: bool = False) -> View:
-        return view(told, buffers, backwards)
+    def view(self, raw: object, buffers: list[Buffer], backwards: bool = False) -> View:
+        return view(raw, buffers, backwards)
 
     # ---- nodes ----
 
-    def node(self, told: dict, buffers: list[Buffer], setup: bool) -> Move | Launch:
-        op = told.get("op")
+    def node(self, raw: dict, buffers: list[Buffer], setup: bool) -> Move | Launch:
+        op = raw.get("op")
         if op in ("copy", "fill", "add"):
-            return self.move(op, told, buffers, setup)
+            return self.move(op, raw, buffers, setup)
         if op in ("launch", "call") and not setup:
             more = "kernel grid options" if op == "launch" else "text function"
-            _check_keys(told, f"op args {more}", "tuned left_out")
-            shallow(told)
-            tuned = listed(told.get("tuned", []), 1000, "configurations")
+            _check_keys(raw, f"op args {more}", "tuned left_out")
+            shallow(raw)
+            tuned = listed(raw.get("tuned", []), 1000, "configurations")
             for part in tuned:
                 _check_keys(_of_type(dict, part, "a configuration"), "grid args options")
-            if tuned and any(tuned[0].get(k) != told.get(k) for k in ("grid", "args", "options")):
+            if tuned and any(tuned[0].get(k) != raw.get(k) for k in ("grid", "args", "options")):
                 raise BadTrace("a first configuration that is not the node's own")
-            left_out = whole_number(told.get("left_out", 0), 0, 1 << 20, "configurations left out")
-            for i in {*_passed_buffers(told)}:
+            left_out = whole_number(raw.get("left_out", 0), 0, 1 << 20, "configurations left out")
+            for i in {*_passed_buffers(raw)}:
                 held = buffers[i] if i is not None and 0 <= i < len(buffers) else None
                 if held and held.may_change():
                     self.values[_memory_at(i, buffers)] = None
-            return Launch(op, told, tuple(tuned), left_out)
+            return Launch(op, raw, tuple(tuned), left_out)
         raise BadTrace("an unknown kind of node")
 
-    def move(self, op: str, told: dict, buffers: list[Buffer], setup: bool) -> Move:
-        _check_keys(told, "op to from" if op == "copy" else "op to value")
-        to = self.view(told["to"], buffers)
+    def move(self, op: str, raw: dict, buffers: list[Buffer], setup: bool) -> Move:
+        _check_keys(raw, "op to from" if op == "copy" else "op to value")
+        to = self.view(raw["to"], buffers)
         self.own_dtype(to, buffers)
         held = buffers[to.buffer]
         if setup and held.kind != "new":
@@ -475,7 +475,7 @@ class _Reader:
         if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
             raise BadTrace("a write into an expanded tensor")
         if op == "copy":
-            source = self.view(told["from"], buffers, backwards=True)
+            source = self.view(raw["from"], buffers, backwards=True)
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
                 raise BadTrace("a copy between different shapes")
@@ -485,7 +485,7 @@ class _Reader:
             self.values[_memory_at(to.buffer, buffers)] = None if None in (before, known) else before | known
             fits = _fits_into(source.dtype, to.dtype)
             return Move("copy", to, source, must_fit=frozenset() if fits else known)
-        value = plain_number(told["value"])
+        value = plain_number(raw["value"])
         if op == "add":
             if setup or held.kind != "state" or held.dtype in FLOATS or to.count() != 1:
                 raise BadTrace("an addition to a tensor that is not a counter")
@@ -508,11 +508,11 @@ class _Reader:
 
     # ---- the output ----
 
-    def output(self, told: dict, buffers: list[Buffer], left: int) -> Iterator[View]:
+    def output(self, raw: dict, buffers: list[Buffer], left: int) -> Iterator[View]:
         """The views of the output; structure.py compares the containers."""
-        if left == 0 or len(told) != 1:
+        if left == 0 or len(raw) != 1:
             raise BadTrace("an unknown kind of output")
-        ((kind, value),) = told.items()
+        ((kind, value),) = raw.items()
         if kind == "tensor":
             yield self.view(value, buffers)
         elif kind in ("list", "tuple"):
@@ -529,9 +529,9 @@ class _Reader:
             plain_number(value, "a plain value of the output")
 
 
-def view(told: object, buffers: list[Buffer], backwards: bool = False) -> View:
+def view(raw: object, buffers: list[Buffer], backwards: bool = False) -> View:
     """A view that lies within its buffer. `backwards`: strides may be negative."""
-    found = listed(told, 5, "a view")
+    found = listed(raw, 5, "a view")
     if len(found) != 5:
         raise BadTrace("a view is too short")
     index = whole_number(found[0], 0, len(buffers) - 1, "a buffer's index")
@@ -558,12 +558,12 @@ def _fits_into(source: str, to: str) -> bool:
     return RANGES[to][0] <= RANGES[source][0] and RANGES[source][1] <= RANGES[to][1]
 
 
-def _passed_buffers(told: object) -> Iterator[object]:
+def _passed_buffers(raw: object) -> Iterator[object]:
     """The buffers that a launch is given in any of its configurations, and may write to."""
-    if isinstance(told, list):
-        for part in told:
+    if isinstance(raw, list):
+        for part in raw:
             yield from _passed_buffers(part)
-    for kind, value in told.items() if isinstance(told, dict) else ():
+    for kind, value in raw.items() if isinstance(raw, dict) else ():
         held = value[0] if kind in ("desc", "reinterpret") and isinstance(value, list) and value else value
         if kind in ("t", "desc", "reinterpret") and isinstance(held, list) and held:
             yield held[0] if isinstance(held[0], int) else None
@@ -609,30 +609,30 @@ def outline(trace: Trace) -> list:
 
 def _node_outline(node: Move | Launch) -> object:
     if isinstance(node, Launch):
-        return _launch_outline(node.told)
+        return _launch_outline(node.spec)
     source = (node.source.buffer, node.source.dtype) if node.source else None
     return node.op, node.to.buffer, node.to.dtype, source
 
 
-def _launch_outline(told: dict) -> dict:
+def _launch_outline(spec: dict) -> dict:
     """The outline of a node or a configuration. A kernel's parameters may have any names."""
-    found = {k: _outline(v) for k, v in told.items() if k not in ("grid", "args", "tuned")}
-    args = told.get("args")
+    found = {k: _outline(v) for k, v in spec.items() if k not in ("grid", "args", "tuned")}
+    args = spec.get("args")
     if isinstance(args, dict):
         found["args"] = {name: _outline(arg) for name, arg in args.items()}
     else:
         found["args"] = _outline(args)
-    found["tuned"] = [_launch_outline(one) for one in told.get("tuned", [])]
+    found["tuned"] = [_launch_outline(one) for one in spec.get("tuned", [])]
     return found
 
 
-def _outline(told: object) -> object:
-    if isinstance(told, dict):
-        if told.keys() == {"t"}:
-            return told["t"][:2]
-        if isinstance(told.get("b"), str) and told.keys() <= {"b", "t", "o"}:  # bytes, an address
-            return len(told["b"]), told.get("t", [])[:2]
-        return {k: _outline(v) for k, v in told.items()}
-    if isinstance(told, list):
-        return [_outline(v) for v in told]
-    return type(told).__name__ if isinstance(told, (int, float)) and not isinstance(told, bool) else told
+def _outline(raw: object) -> object:
+    if isinstance(raw, dict):
+        if raw.keys() == {"t"}:
+            return raw["t"][:2]
+        if isinstance(raw.get("b"), str) and raw.keys() <= {"b", "t", "o"}:  # bytes, an address
+            return len(raw["b"]), raw.get("t", [])[:2]
+        return {k: _outline(v) for k, v in raw.items()}
+    if isinstance(raw, list):
+        return [_outline(v) for v in raw]
+    return type(raw).__name__ if isinstance(raw, (int, float)) and not isinstance(raw, bool) else raw

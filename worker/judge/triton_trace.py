@@ -30,33 +30,33 @@ _TEXTS = {"default_dot_input_precision": ("tf32", "tf32x3", "ieee", "bf16x3", "b
 OPTIONS = " ".join([*_RANGES, *_TEXTS])
 
 
-def check_kernel(told: dict, count: int) -> None:
-    if not told.keys() <= set(KERNEL.split()):
+def check_kernel(spec: dict, count: int) -> None:
+    if not spec.keys() <= set(KERNEL.split()):
         raise BadTrace("a malformed kernel")
-    if not is_plain(told.get("name")) or len(told["name"]) > 200:
+    if not is_plain(spec.get("name")) or len(spec["name"]) > 200:
         raise BadTrace("a malformed kernel name")
-    whole_number(told.get("line"), 0, 10_000_000, "a kernel's line")
+    whole_number(spec.get("line"), 0, 10_000_000, "a kernel's line")
     for key in ("bind", "defaults"):
-        names = told.setdefault(key, {})
+        names = spec.setdefault(key, {})
         if not isinstance(names, dict) or len(names) > PARTS or not all(map(is_plain, names)):
             raise BadTrace("the names of a kernel")
         for bound in names.values():
             _check_bind(bound, count)
     for key in ("do_not_specialize", "do_not_specialize_on_alignment"):
-        told.setdefault(key, [])
-        for part in listed(told[key], PARTS, key):
+        spec.setdefault(key, [])
+        for part in listed(spec[key], PARTS, key):
             if not is_plain(part):
                 whole_number(part, 0, PARTS, key)
-    if told.setdefault("noinline", False) not in (True, False):
+    if spec.setdefault("noinline", False) not in (True, False):
         raise BadTrace("a kernel's noinline")
-    if told.setdefault("language", "triton") not in ("triton", "gluon"):
+    if spec.setdefault("language", "triton") not in ("triton", "gluon"):
         raise BadTrace("a kernel's language")
 
 
-def _check_bind(told: object, count: int) -> None:
-    if not isinstance(told, dict) or len(told) != 1:
+def _check_bind(raw: object, count: int) -> None:
+    if not isinstance(raw, dict) or len(raw) != 1:
         raise BadTrace("what a name means")
-    ((kind, content),) = told.items()
+    ((kind, content),) = raw.items()
     if kind == "value":
         _check_plain(content)
     elif kind == "constexpr":
@@ -73,7 +73,7 @@ def _check_bind(told: object, count: int) -> None:
     elif kind == "unknown":
         text(content, 300, "a type")
     else:
-        _check_constant(told, count)
+        _check_constant(raw, count)
 
 
 def _check_module(name: object) -> None:
@@ -88,11 +88,11 @@ def _check_plain(value: object) -> None:
         plain_number(value)
 
 
-def _check_constant(told: dict, count: int) -> None:
+def _check_constant(raw: dict, count: int) -> None:
     """Checks a constant, which both names and arguments may be."""
-    ((kind, content),) = told.items()
+    ((kind, content),) = raw.items()
     if kind == "float":
-        plain_number(told)
+        plain_number(raw)
     elif kind == "dtype":
         if not isinstance(content, str) or not _DTYPE.fullmatch(content):
             raise BadTrace("a dtype of the language")
@@ -104,12 +104,12 @@ def _check_constant(told: dict, count: int) -> None:
         raise BadTrace("a value of another kind")
 
 
-def _check_layout(told: object, count: int) -> None:
-    if len(listed(told, 2, "a layout")) != 2 or told[0] not in LAYOUTS:
+def _check_layout(raw: object, count: int) -> None:
+    if len(listed(raw, 2, "a layout")) != 2 or raw[0] not in LAYOUTS:
         raise BadTrace("a layout")
-    if not isinstance(told[1], dict) or not all(map(is_plain, told[1])):
+    if not isinstance(raw[1], dict) or not all(map(is_plain, raw[1])):
         raise BadTrace("a layout's fields")
-    for part in told[1].values():
+    for part in raw[1].values():
         if isinstance(part, dict) and part.keys() == {"tuple"}:
             check_argument(part, None, count)
         elif isinstance(part, dict):
@@ -126,21 +126,21 @@ def check_options(options: dict) -> None:
             raise BadTrace(f"the option {name}")
 
 
-def check_argument(told: object, call: Call | None, count: int) -> None:
+def check_argument(raw: object, call: Call | None, count: int) -> None:
     """Without `call`, no tensors are allowed."""
-    if not isinstance(told, dict):
-        _check_plain(told)
+    if not isinstance(raw, dict):
+        _check_plain(raw)
         return
-    if len(told) != 1:
+    if len(raw) != 1:
         raise BadTrace("an unknown kind of argument")
-    ((kind, content),) = told.items()
+    ((kind, content),) = raw.items()
     if kind == "tuple":
         for part in listed(content, PARTS, "a tuple"):
             check_argument(part, call, count)
     elif kind in ("t", "desc", "reinterpret") and call is not None:
         _check_given(kind, content, call, count)
     else:
-        _check_constant(told, count)
+        _check_constant(raw, count)
 
 
 def _check_given(kind: str, content: object, call: Call, count: int) -> None:
@@ -155,13 +155,13 @@ def _check_given(kind: str, content: object, call: Call, count: int) -> None:
         _check_descriptor(content, call, count)
 
 
-def _check_descriptor(told: object, call: Call, count: int) -> None:
+def _check_descriptor(raw: object, call: Call, count: int) -> None:
     """A descriptor must lie within its buffer, whatever its own shape says."""
-    if len(listed(told, 7, "a descriptor")) < 5:
+    if len(listed(raw, 7, "a descriptor")) < 5:
         raise BadTrace("a descriptor is too short")
-    told.extend([None, False][len(told) - 5 :])
-    base = view(told[0], call.buffers)
-    shape, strides, block = (listed(part, 5, "a descriptor") for part in told[1:4])
+    raw.extend([None, False][len(raw) - 5 :])
+    base = view(raw[0], call.buffers)
+    shape, strides, block = (listed(part, 5, "a descriptor") for part in raw[1:4])
     if not 0 < len(shape) == len(strides) == len(block):
         raise BadTrace("a descriptor's dimensions")
     whole_view = [base.buffer, base.dtype, base.offset, shape, strides]
@@ -172,9 +172,9 @@ def _check_descriptor(told: object, call: Call, count: int) -> None:
         raise BadTrace("a descriptor that TMA cannot read")
     if any(s * ITEM[base.dtype] % 16 or s >= 1 << 40 for s in strides[:-1]):
         raise BadTrace("a descriptor's strides")
-    if told[4] not in ("zero", "nan") or told[6] not in (True, False):
+    if raw[4] not in ("zero", "nan") or raw[6] not in (True, False):
         raise BadTrace("a descriptor's padding")
-    if told[5] is not None:
-        if not isinstance(told[5], dict) or told[5].keys() != {"layout"}:
+    if raw[5] is not None:
+        if not isinstance(raw[5], dict) or raw[5].keys() != {"layout"}:
             raise BadTrace("a descriptor's layout")
-        _check_layout(told[5]["layout"], count)
+        _check_layout(raw[5]["layout"], count)

@@ -125,8 +125,8 @@ class Reference:
     """A task's reference in one precision on one device."""
 
     def __init__(self, source: str, precision: str, device: str, init_seed: int,
-                 unsettled: bool = False, told: sidecar.Sidecar | None = None) -> None:  # fmt: skip
-        self.sidecar = told or sidecar.Sidecar()
+                 unsettled: bool = False, declared: sidecar.Sidecar | None = None) -> None:  # fmt: skip
+        self.sidecar = declared or sidecar.Sidecar()
         self.source, self.precision, self.device = source, precision, device
         self.dtype = inputs.DTYPES[precision]
         self.wide = TRUTH[self.dtype]
@@ -800,7 +800,7 @@ class Literal:
 
     def __init__(self, r: Reference) -> None:
         self.rules = r.rules
-        self.r = Reference(r.source, r.precision, r.device, r.init_seed, told=r.sidecar)
+        self.r = Reference(r.source, r.precision, r.device, r.init_seed, declared=r.sidecar)
 
     def judged(self, expected: Expected, state: dict[str, torch.Tensor]) -> str:
         """passed, failed, or inexact: the eager reference is further off than any kernel may be, so

@@ -17,7 +17,7 @@ from judge import summary, taskfile, timing, traces, truth
 from judge.builds import Builds
 from judge.executors import LATE, DeviceRunner, Interpreter, LibraryRunner, kernel_counts, lease
 from judge.executors import start_child
-from judge.judging import CHANGES, NOT_HERE_TOLD, NOT_JUDGED, SHARED, Progress, Verdict
+from judge.judging import CHANGES, NOT_HERE_TEXT, NOT_JUDGED, SHARED, Progress, Verdict
 from judge.judging import fail_if_broken, fail_on_error, since
 from judge.launches import FAMILIES, Built, Family
 from judge.region import HostRegion, Layout, dtype_of, input_buffer, state_buffer
@@ -110,8 +110,8 @@ def domain_notes(job: dict, reference: truth.Reference) -> list[str]:
 
 def file_fails(job: dict, problem: Exception) -> str:
     name = job["task"]["id"].rpartition("/")[2] + ".py"
-    told = f"{type(problem).__name__}: {problem}".replace("<reference>", name)
-    return f"the task's file fails: {told}"
+    text = f"{type(problem).__name__}: {problem}".replace("<reference>", name)
+    return f"the task's file fails: {text}"
 
 
 def empty_cache(job: dict) -> None:
@@ -316,7 +316,7 @@ def exported(
     def choose(launch: traces.Launch, call: traces.Call) -> dict:
         """The fastest configuration, or without timing the first."""
         if not launch.tuned:
-            return launch.told
+            return launch.spec
         return launch.at(built.chosen(launch, config, call, FAMILIES[job["family"]])[0])
 
     made, why = ported.write_out(job, facts, trace, names, built, choose, judged_on(job, p))
@@ -334,7 +334,7 @@ def exported(
                 return None, DRAWN
     except (Verdict, Refused, BadTrace, Forged, Gone, NoChild) as problem:
         yield from decomposing.ended()
-        said = getattr(problem, "told", None) or getattr(problem, "text", None) or str(problem)
+        said = getattr(problem, "text", None) or str(problem)
         return None, f"the file made of the trace cannot be recorded: {said}"
     return made.text, None
 
@@ -366,8 +366,8 @@ def from_gone(gone: Gone, p: Progress) -> Verdict:
         kernels = ", ".join(sorted({feedback.plain(n) for n in p.launches})[:3])
         what = {"compile": f"Compiling took too long ({kernels}).", "record": "Loading the file and calling "
                 "forward without data took too long."}  # fmt: skip
-        told = what.get(stage, f"It did not end in time (stage {stage}).")
-        return Verdict("timeout", stage, f"{told}\n{tail}")
+        text = what.get(stage, f"It did not end in time (stage {stage}).")
+        return Verdict("timeout", stage, f"{text}\n{tail}")
     if gone.why == "memory":
         return Verdict("out_of_memory", stage, f"It used more memory than it may.\n{tail}")
     kind, _, number = gone.why.partition(" ")
@@ -386,7 +386,7 @@ def in_file(message: dict, deadline_ms: int, most: int, compiler: bool = False) 
         answer = yield Ask(message | {"bytes": most}, deadline_ms, [file.fd])
         if compiler:
             fail_if_broken(answer)
-        size = 0 if "error" in answer or "refused" in answer else answers.size_told(answer, most)
+        size = 0 if "error" in answer or "refused" in answer else answers.announced_size(answer, most)
         return answer, bytes(file.map[:size])
     finally:
         file.close()
@@ -398,8 +398,8 @@ def recorded(
     """The candidate's trace, and the reference's state that each of its names refers to."""
     p.stage, started = "record", time.monotonic()
     ping = yield from start_child(job, job["pack"], record=True)
-    builds.learn(job["pack"], answers.identity_told(ping))
-    p.target = device_target(job) or answers.target_told(ping)
+    builds.learn(job["pack"], answers.announced_identity(ping))
+    p.target = device_target(job) or answers.announced_target(ping)
     message = {
         "op": "record",
         "source": job["candidate"],
@@ -469,10 +469,10 @@ def note_left_out(trace: Trace, p: Progress) -> None:
     """Notes configurations of autotuners that were not tried."""
     for node, name in zip(trace.steady.launches(), p.launches):
         if node.left_out:
-            told = (f"The autotuner of {feedback.plain(name)} has {len(node.tuned) + node.left_out} "
+            text = (f"The autotuner of {feedback.plain(name)} has {len(node.tuned) + node.left_out} "
                     f"configurations; the first {len(node.tuned)} were tried.")  # fmt: skip
-            if told not in p.notes:
-                p.notes.append(told)
+            if text not in p.notes:
+                p.notes.append(text)
 
 
 def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None:
@@ -482,7 +482,7 @@ def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None
     said = structure.difference(facts.structure, call.output)
     if said:
         raise Verdict("wrong_shape", "record", f"forward returned another structure: {said}.")
-    direct.check_told_outputs([(v.shape, v.dtype) for v in call.outputs], facts.outputs, "record")
+    direct.check_claimed_outputs([(v.shape, v.dtype) for v in call.outputs], facts.outputs, "record")
     for i, got in enumerate(call.outputs):
         if call.buffers[got.buffer].kind == "const":
             raise Refused("output-not-computed", "the output is a constant that no kernel computes")
@@ -592,10 +592,10 @@ def judged(
         p.__dict__.update(before)
     if first is not None and not cuda:
         verdict = first.verdict if isinstance(first, Verdict) else "crash"
-        told = "A kernel fails on some of the task's inputs, not on all."
+        text = "A kernel fails on some of the task's inputs, not on all."
         if _not_judged(first):
-            told = NOT_HERE_TOLD.format("with some of the task's inputs a kernel needs a GPU")
-        raise Verdict(verdict, "trials", told, getattr(first, "rule", None))
+            text = NOT_HERE_TEXT.format("with some of the task's inputs a kernel needs a GPU")
+        raise Verdict(verdict, "trials", text, getattr(first, "rule", None))
 
 
 def _not_judged(problem: Exception) -> bool:
@@ -687,7 +687,7 @@ def make_record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict
     change = p.change if end.verdict not in ("correct", "infra", NOT_JUDGED) else None
     only = change and (f"With the task's own inputs it was right; only the trial with {change} "
                        f"inputs ({CHANGES[change]}) failed.")  # fmt: skip
-    told = "\n".join([t for t in (end.told, only, p.capped, *p.notes) if t]).strip()
+    text = "\n".join([t for t in (end.text, only, p.capped, *p.notes) if t]).strip()
     evidence = evidence_level(p, end, environment)
     return {
         "verdict": end.verdict,
@@ -707,7 +707,7 @@ def make_record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict
         "within": last.get("near"),
         "checks": p.checks,
         "slice_ratio": p.slice_ratio,
-        "feedback": feedback.shorten(feedback.plain(told)),
+        "feedback": feedback.shorten(feedback.plain(text)),
         "message": feedback.shorten(feedback.plain(end.message)) if end.message else None,
         "launches": {"count": len(p.launches),
                      "names": sorted({feedback.plain(n) for n in p.launches})},
@@ -720,5 +720,5 @@ def make_record(job: dict, environment: dict, p: Progress, end: Verdict) -> dict
         "timing": p.timing,
         "timing_why": None if p.timing else untimed(job, end),
         "environment": environment,
-        "infra": end.told if end.verdict == "infra" else None,
+        "infra": end.text if end.verdict == "infra" else None,
     }

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def argument(spec: dict, tensor: Callable[[list], Fake]) -> Any:
     """An argument of forward, as the judge describes it; `tensor` makes one."""
-    ((kind, told),) = spec.items()
+    ((kind, content),) = spec.items()
     if kind == "value":
-        return told
+        return content
     if kind == "dict":
-        return {key: argument(part, tensor) for key, part in told}
+        return {key: argument(part, tensor) for key, part in content}
     if kind in ("list", "tuple"):
-        parts = [argument(part, tensor) for part in told]
+        parts = [argument(part, tensor) for part in content]
         return tuple(parts) if kind == "tuple" else parts
-    return tensor(told)
+    return tensor(content)
 
 
 class Arguments:
@@ -48,10 +48,10 @@ class Arguments:
         self.calls += 1
         before, self.made, indices = self.made, [], itertools.count()
 
-        def tensor(told: list) -> Fake:
+        def tensor(raw: list) -> Fake:
             index = next(indices)
             old = before[index] if before else None
-            made = self._again(old) if self.calls == 2 else self._new(told, index, old)
+            made = self._again(old) if self.calls == 2 else self._new(raw, index, old)
             self.made.append(made)
             return made[0]
 
@@ -65,8 +65,8 @@ class Arguments:
         store.call = self.recorder.memory.call
         return old
 
-    def _new(self, told: list, index: int, old: tuple | None) -> tuple[Fake, torch.Tensor, Store]:
-        shape, name, strides = told
+    def _new(self, raw: list, index: int, old: tuple | None) -> tuple[Fake, torch.Tensor, Store]:
+        shape, name, strides = raw
         dtype = getattr(torch, name.removeprefix("torch."))
         with plainly():
             meta = torch.empty_strided(shape, strides, dtype=dtype, device=META)
@@ -119,7 +119,7 @@ class State:
         value = self.tensors[name]
         return name, list(value.shape), dtype_name(value.dtype)
 
-    def told(self) -> list:
+    def entries(self) -> list:
         kinds = {True: "parameter", False: "buffer"}
         return [[*self._entry(n), kinds[n in self.parameters]] for n in self.names]
 

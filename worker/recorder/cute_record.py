@@ -111,7 +111,7 @@ def _types(module: Any) -> dict[str, list[str]]:
                 block = op.operation.regions[0].blocks[0]
                 name = str(op.operation.attributes["sym_name"]).strip('"')
                 types = [str(argument.type) for argument in block.arguments]
-                found[name] = [told for told in types if not _EMPTY.match(told)]
+                found[name] = [kind for kind in types if not _EMPTY.match(kind)]
     return found
 
 
@@ -155,11 +155,11 @@ class _Exported:
         )  # fmt: skip
         sizes = ctypes.c_int64 * max(t.dim(), 1)
         shape, strides = sizes(*t.shape), sizes(*t.stride())
-        told = _DLTensor(t.data_ptr(), _CUDA, 0, t.dim(), code, bits, 1, shape, strides, 0)
-        _kept.extend((told, shape, strides))
+        tensor = _DLTensor(t.data_ptr(), _CUDA, 0, t.dim(), code, bits, 1, shape, strides, 0)
+        _kept.extend((tensor, shape, strides))
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]  # fmt: skip
-        return make(ctypes.addressof(told), b"dltensor", None)
+        return make(ctypes.addressof(tensor), b"dltensor", None)
 
 
 def _exporting(init: Callable) -> Callable:
@@ -225,9 +225,9 @@ def _load(library: int, code: int, *_: int) -> int:
 
 
 def _get_kernel(kernel: int, library: int, name: int, *_: int) -> int:
-    told, function = ctypes.string_at(name).decode(), _loaded[-1]
-    sizes = _cubins[library - 1][told]
-    _kernels.append(_Kernel(told, function.monkeys_text, function.monkeys_types[told], sizes))
+    symbol, function = ctypes.string_at(name).decode(), _loaded[-1]
+    sizes = _cubins[library - 1][symbol]
+    _kernels.append(_Kernel(symbol, function.monkeys_text, function.monkeys_types[symbol], sizes))
     ctypes.c_long.from_address(kernel).value = len(_kernels)
     return 0
 
@@ -268,8 +268,8 @@ def _launch(config: int, kernel: int, params: int, *_: int) -> int:
         for i, size in enumerate(known.sizes)
     }
     text = recorder.text(known.text)
-    told = {"text": text, "name": known.name, "params": known.sizes}
-    recorder.launch({"op": "launch", "kernel": recorder.kernel((text, known.name), told),
+    spec = {"text": text, "name": known.name, "params": known.sizes}
+    recorder.launch({"op": "launch", "kernel": recorder.kernel((text, known.name), spec),
                      "grid": sizes[:3], "args": args, "options": options})  # fmt: skip
     return 0
 
@@ -324,11 +324,11 @@ def _parameters(code: int) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for name, _, _, _, start, length, *_ in table:
         begin = table[names][4] + name
-        told = data[begin : data.index(0, begin)].decode()
-        if told.startswith(".text."):
-            found.setdefault(told[6:], [])
-        if told.startswith(".nv.info."):
-            found[told[9:]] = _sizes(data[start : start + length])
+        section = data[begin : data.index(0, begin)].decode()
+        if section.startswith(".text."):
+            found.setdefault(section[6:], [])
+        if section.startswith(".nv.info."):
+            found[section[9:]] = _sizes(data[start : start + length])
     return found
 
 
@@ -338,7 +338,7 @@ def _sizes(info: bytes) -> list[int]:
     while at + 4 <= len(info):
         form, attribute, value = struct.unpack_from("<BBH", info, at)
         if form == 4 and attribute == _PARAMETER:
-            _, ordinal, _, told = struct.unpack_from("<IHHI", info, at + 4)
-            sizes[ordinal] = told >> 18
+            _, ordinal, _, packed = struct.unpack_from("<IHHI", info, at + 4)
+            sizes[ordinal] = packed >> 18
         at += 4 + (value if form == 4 else 0)
     return [sizes[i] for i in sorted(sizes)]

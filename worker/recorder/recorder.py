@@ -83,7 +83,7 @@ class Recorder(TorchDispatchMode):
                 f"with device={str(self.claims)!r} or with the device of an input"
             )
         with self._placed(), torch._C.DisableTorchFunction():
-            return self.trace.told(view_of(self.memory, t))
+            return self.trace.describe(view_of(self.memory, t))
 
     def at(self, address: int) -> tuple[list, int] | None:
         """The memory that an address of a tensor lies in, as a view, and the bytes from its
@@ -91,13 +91,13 @@ class Recorder(TorchDispatchMode):
         for store in reversed(self.memory.stores.values()):  # addresses come back
             if store.address <= address < store.address + max(store.size, 1):
                 with self._placed(), torch._C.DisableTorchFunction():
-                    return self.trace.told(whole(store)), address - store.address
+                    return self.trace.describe(whole(store)), address - store.address
         return None
 
-    def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
-        """The number of a kernel. `key` is what it is known by in this process; `told`, or
+    def kernel(self, key: Any, spec: dict | Callable[[], dict] | None = None) -> int:
+        """The number of a kernel. `key` is what it is known by in this process; `spec`, or
         what it returns, describes it in the trace. Alone, `key` does."""
-        return self.trace.kernel(key, told)
+        return self.trace.kernel(key, spec)
 
     def text(self, source: str) -> int:
         """The number of a native source."""
@@ -405,15 +405,15 @@ def _bytes(trace: Trace, state: State, calls: list[dict]) -> bytes:
             raise Refused("trace-varies", f"{_difference(steady, other, index)}. From the second "
                           "call on forward must launch the same kernels with the same "
                           f"arguments. {VARIED}")  # fmt: skip
-    told = {
-        "trace": 1, "state": state.told(),
+    header = {
+        "trace": 1, "state": state.entries(),
         "setup": {"buffers": trace.setup.buffers, "nodes": trace.setup.nodes},
         "calls": [first] if first == steady else [first, steady],
         "kernels": trace.kernels, "texts": trace.texts,
     }  # fmt: skip
     if trace.packed:
-        told["packed"] = True
-    line = json.dumps(told, separators=(",", ":"), allow_nan=False)
+        header["packed"] = True
+    line = json.dumps(header, separators=(",", ":"), allow_nan=False)
     return line.encode("ascii") + b"\n" + bytes(trace.blob)
 
 

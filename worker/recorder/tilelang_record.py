@@ -99,9 +99,9 @@ class Kernel:
             key = ("tilelang", digest, json.dumps([self.configs, self.flags], sort_keys=True))
             self._told = key, text
         key, text = self._told
-        told = {"name": self.name, "text": recorder.text(text), "configs": self.configs,
+        spec = {"name": self.name, "text": recorder.text(text), "configs": self.configs,
                 "flags": self.flags}  # fmt: skip
-        return recorder.kernel(key, told)
+        return recorder.kernel(key, spec)
 
     def arguments(self, inputs: tuple) -> list[Any]:
         """All of them, with the outputs that are allocated here."""
@@ -171,9 +171,9 @@ def _tune(self: Any, *_: Any, **__: Any) -> Any:
     kernels, used, problem = [], [], None
     configs = list(configs)
     for config in configs[:MAX_CONFIGURATIONS]:
-        told = {k: v for k, v in config.items() if k != "pass_configs"}
+        options = {k: v for k, v in config.items() if k != "pass_configs"}
         try:
-            kernels.append(compile_one(**told, __pass_configs__=config.get("pass_configs")))
+            kernels.append(compile_one(**options, __pass_configs__=config.get("pass_configs")))
             used.append(config)
         except Exception as error:  # noqa: BLE001 - the tuner goes on as well
             problem = problem or error
@@ -186,15 +186,15 @@ def _tune(self: Any, *_: Any, **__: Any) -> Any:
 
 
 def _json(func: tirx.PrimFunc) -> str:
-    """Without what only tells where it was written or what is told besides it."""
+    """Without what only tells where it was written or what is recorded besides it."""
     for name in ("tilelang_pass_configs", "tilelang_compile_flags"):
         if func.attrs and name in func.attrs:
             func = func.without_attr(name)
-    told = json.loads(tvm.ir.save_json(func))
-    for node in told["nodes"]:
+    graph = json.loads(tvm.ir.save_json(func))
+    for node in graph["nodes"]:
         if node["type"] == "ir.SourceName":
             node["data"] = "candidate.py"
-    return json.dumps(told, separators=(",", ":"))
+    return json.dumps(graph, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:
@@ -208,8 +208,8 @@ def _flags(flags: Any) -> list[str]:
     return [word for flag in listed for word in shlex.split(flag)]
 
 
-def _outputs(told: Any, count: int) -> list[int]:
-    listed = [] if told is None else [told] if isinstance(told, int) else list(told)
+def _outputs(raw: Any, count: int) -> list[int]:
+    listed = [] if raw is None else [raw] if isinstance(raw, int) else list(raw)
     for index in listed:
         if not -count <= index < count:
             raise ValueError(f"result_idx should be an integer between {-count} and {count - 1}")

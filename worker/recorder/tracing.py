@@ -59,11 +59,11 @@ class Trace:
         self._ids = 0
         self._at: dict[bytes, int] = {}  # where constants lie in the blob
 
-    def kernel(self, key: Any, told: dict | Callable[[], dict] | None) -> int:
-        if told is None:
-            key, told = json.dumps(key, sort_keys=True), key
+    def kernel(self, key: Any, spec: dict | Callable[[], dict] | None) -> int:
+        if spec is None:
+            key, spec = json.dumps(key, sort_keys=True), key
         if key not in self._kernel_of:
-            entry = told() if callable(told) else told
+            entry = spec() if callable(spec) else spec
             if entry not in self.kernels:
                 self.kernels.append(entry)
             self._kernel_of[key] = self.kernels.index(entry)
@@ -85,12 +85,12 @@ class Trace:
             self._record_copy(to, move.source, name)
             return
         self._own_dtype(to, name)
-        told = self.told(to)
+        target = self.describe(to)
         if isinstance(move, Add):
-            self._open().nodes.append({"op": "add", "to": told, "value": move.value})
+            self._open().nodes.append({"op": "add", "to": target, "value": move.value})
         else:
             value = number(as_dtype(move.value, to.dtype))
-            self._open().nodes.append({"op": "fill", "to": told, "value": value})
+            self._open().nodes.append({"op": "fill", "to": target, "value": value})
 
     def _make_writable(self, store: Store) -> None:
         """A constant that forward changes is memory that starts as a copy of one."""
@@ -118,7 +118,7 @@ class Trace:
                 "computes: do it in a kernel",
             )
         to, source = self._same_dtype(to, source, name)
-        node = {"op": "copy", "from": self.told(source), "to": self.told(to)}
+        node = {"op": "copy", "from": self.describe(source), "to": self.describe(to)}
         self._open().nodes.append(node)
 
     def _single(self, source: View) -> int | float | bool | None:
@@ -156,7 +156,7 @@ class Trace:
     def _open(self) -> Call:
         return self.call or self.setup
 
-    def told(self, view: View) -> list:
+    def describe(self, view: View) -> list:
         index = self._buffer(view.store)
         return [index, dtype_name(view.dtype), view.offset, list(view.shape), list(view.strides)]
 

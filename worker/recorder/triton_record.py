@@ -143,9 +143,9 @@ def _launched(
     bound = _bound(kernel, args, kwargs)
     node = {
         "op": "launch",
-        "kernel": _Told(recorder).kernel(kernel),
+        "kernel": _Values(recorder).kernel(kernel),
         "grid": _grid(recorder, kernel, grid, bound),
-        "args": {name: _Told(recorder).argument(name, value) for name, value in bound.items()},
+        "args": {name: _Values(recorder).argument(name, value) for name, value in bound.items()},
         "options": {name: _plain(value) for name, value in options.items()},
     }
     if _captured:
@@ -245,8 +245,8 @@ def _captured_launch(
 # ---- values ------------------------------------------------------------------
 
 
-class _Told:
-    """Values as the trace tells them."""
+class _Values:
+    """Values in the form that the trace has."""
 
     def __init__(self, recorder: Any) -> None:
         self.recorder = recorder
@@ -263,13 +263,13 @@ class _Told:
             return {"desc": self._descriptor(name, value)}
         if isinstance(value, (tuple, list)):
             return {"tuple": [self.argument(name, part) for part in value]}
-        told = self._constant(value)
-        if told is None:
+        constant = self._constant(value)
+        if constant is None:
             self.recorder.refuse(
                 "argument", f"the argument {name} of a kernel is of type {type(value).__name__}; "
                 "kernels take tensors, numbers, strings, dtypes, kernels, tensor descriptors and "
                 "tuples of these")  # fmt: skip
-        return told["value"] if "value" in told else told
+        return constant["value"] if "value" in constant else constant
 
     def _constant(self, value: Any) -> dict | None:
         """What arguments and bound names have in common."""
@@ -300,8 +300,8 @@ class _Told:
         value = _unwrapped(value)
         if isinstance(value, (tuple, list)):
             return {"tuple": [self._field(part) for part in value]}
-        told = self._constant(value) or {"value": None}
-        return told["value"] if "value" in told else told
+        constant = self._constant(value) or {"value": None}
+        return constant["value"] if "value" in constant else constant
 
     def _descriptor(self, name: str, value: Any) -> list:
         layout = getattr(value, "layout", None)
@@ -314,13 +314,13 @@ class _Told:
     # ---- kernels and the names they take from outside ----
 
     def kernel(self, kernel: JITFunction) -> int:
-        """Its number. What it is is only told once: later launches know it."""
+        """Its number. It is described once: later launches know it."""
         return self.recorder.kernel(kernel.fn, lambda: self._kernel(kernel))
 
     def _kernel(self, kernel: JITFunction) -> dict:
         self.open.append(kernel)
         function, parameters = kernel.fn, kernel.signature.parameters
-        told = {
+        spec = {
             "name": function.__name__,
             "line": function.__code__.co_firstlineno,
             "bind": {name: self.bound(value) for name, value in _outside(function)},
@@ -332,7 +332,7 @@ class _Told:
             "language": "gluon" if kernel.is_gluon() else "triton",
         }  # fmt: skip
         self.open.pop()
-        return told
+        return spec
 
     def bound(self, value: Any) -> dict:
         """A BIND (kernel_language.py)."""
@@ -345,8 +345,8 @@ class _Told:
             return {"from": list(found)}
         if isinstance(value, (tuple, list)):
             return {"tuple": [self.bound(part) for part in value]}
-        told = self._constant(value)
-        return told if told is not None else {"unknown": type(value).__name__}
+        constant = self._constant(value)
+        return constant if constant is not None else {"unknown": type(value).__name__}
 
 
 def _unwrapped(value: Any) -> Any:

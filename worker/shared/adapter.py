@@ -42,8 +42,8 @@ class Recorder(Protocol):
         """The memory that an address of a tensor lies in, as VIEW, and the bytes from its start;
         None: it lies in no tensor."""
 
-    def kernel(self, key: Any, told: dict | Callable[[], dict] | None = None) -> int:
-        """The number of a kernel. `key` is what this process knows it by; `told`, or what it
+    def kernel(self, key: Any, spec: dict | Callable[[], dict] | None = None) -> int:
+        """The number of a kernel. `key` is what this process knows it by; `spec`, or what it
         returns, describes it in the trace."""
 
     def text(self, source: str) -> int:

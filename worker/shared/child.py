@@ -48,7 +48,7 @@ def innermost(problem: BaseException) -> TracebackType | None:
 
 
 def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
-    """An exception as the judge is told: its traceback from the candidate's own file or an
+    """An exception as the judge gets it: its traceback from the candidate's own file or an
     interpreted kernel on, since the frames above are ours, and its own words by themselves."""
     trace = problem.__traceback__
     while trace is not None and not _is_candidates(trace.tb_frame.f_code.co_filename, path):
@@ -197,8 +197,8 @@ class Child:
             return None
         place = f"line {at.tb_lineno}, in {at.tb_frame.f_code.co_name}"
         said = "".join(traceback.format_exception_only(problem)).strip()
-        told = f"{self.adapter.__file__}, {'as it is called' if file in OURS else place}: {said}"
-        return {"broken": told[:TEXT]}
+        text = f"{self.adapter.__file__}, {'as it is called' if file in OURS else place}: {said}"
+        return {"broken": text[:TEXT]}
 
     def error(self, stage: str, problem: BaseException) -> dict:
         try:

@@ -208,7 +208,7 @@ def has_floats(values: list) -> bool:
 
 
 def spec(values: list) -> structure.Structure:
-    """forward's arguments as the recorder is told them: of a tensor [shape, dtype,
+    """forward's arguments as the recorder gets them: of a tensor [shape, dtype,
     strides], of anything else its value."""
     for i, value in enumerate(values):
         if hasattr(value, "_fields"):

@@ -5,7 +5,7 @@ refused: a kernel's text is compiled and interpreted by programs that run Python
 decorators and annotations, each statement on the line it has in the file. It neither runs
 nor imports anything.
 
-Names that a kernel takes from its surroundings arrive as plain values, told by the recorder:
+Names that a kernel takes from its surroundings arrive as plain values from the recorder:
 
   BIND = {"value": number|str|null} | {"constexpr": BIND} | {"dtype": name} | {"kernel": k}
        | {"tuple": [BIND]} | {"layout": [class, {field: BIND}]} | {"module": full name}
@@ -71,11 +71,11 @@ def parse(source: str) -> ast.Module:
         raise Denied(f"the file cannot be parsed: {problem}") from None
 
 
-def extract(tree: ast.Module, told: dict) -> Kernel:
+def extract(tree: ast.Module, spec: dict) -> Kernel:
     """The kernel that the recorder names, or Denied."""
-    node = _find(tree, told["name"], told["line"])
+    node = _find(tree, spec["name"], spec["line"])
     try:
-        return _Checker(told).kernel(node)
+        return _Checker(spec).kernel(node)
     except RecursionError:
         raise Denied("the kernel is nested too deeply", node.lineno) from None
 
@@ -100,16 +100,16 @@ def _find(tree: ast.Module, name: str, line: int) -> ast.FunctionDef:
 class _Checker:
     """One kernel: checks its tree and makes a clean one."""
 
-    def __init__(self, told: dict) -> None:
-        self.bind: dict[str, dict] = told["bind"]
-        self.told_defaults: dict[str, dict] = told.get("defaults") or {}
+    def __init__(self, spec: dict) -> None:
+        self.bind: dict[str, dict] = spec["bind"]
+        self.given_defaults: dict[str, dict] = spec.get("defaults") or {}
         self.local: set[str] = set()
         self.texts: dict[str, list[ast.expr]] = {}  # what each local name is assigned
         self.used: dict[str, None] = {}
         self.defaults: list[str] = []
 
     def kernel(self, node: ast.FunctionDef) -> Kernel:
-        for name in (*self.bind, *self.told_defaults):
+        for name in (*self.bind, *self.given_defaults):
             if not is_plain(name):
                 raise Denied(f"the name {name!r} cannot be used in a kernel")
         self._find_locals(node)
@@ -157,10 +157,10 @@ class _Checker:
                              kwarg=None, defaults=defaults)  # fmt: skip
 
     def _default(self, arg: ast.arg, value: ast.expr) -> ast.expr:
-        """A literal, or a name whose value the recorder told."""
+        """A literal, or a name whose value the recorder sent."""
         if _is_literal(value):
             return value
-        if arg.arg not in self.told_defaults:
+        if arg.arg not in self.given_defaults:
             raise Denied(f"the default of {arg.arg} is not a literal", value.lineno)
         self.defaults.append(arg.arg)
         return _at(ast.Name(default_name(arg.arg), ast.Load()), value)
@@ -226,10 +226,10 @@ class _Checker:
 
     def _iterator(self, func: ast.expr) -> str | None:
         if isinstance(func, ast.Name) and func.id not in self.local:
-            told = self.bind.get(func.id)
-            if told is None:
+            bound = self.bind.get(func.id)
+            if bound is None:
                 return func.id if func.id == "range" else None
-            return told["from"][1] if "from" in told and told["from"][1] in _ITERATORS else None
+            return bound["from"][1] if "from" in bound and bound["from"][1] in _ITERATORS else None
         found = self._from_module(func)
         return found[1] if found and found[1] in _ITERATORS else None
 
@@ -288,25 +288,25 @@ class _Checker:
     def _name_value(self, node: ast.Name) -> ast.expr:
         if node.id in self.local:
             return ast.Name(node.id, ast.Load())
-        told = self.bind.get(node.id)
-        if told is None:
+        bound = self.bind.get(node.id)
+        if bound is None:
             raise Denied(_unknown_name(node.id), node.lineno)
-        if told.keys() & {"module", "from"} and not _stands_alone(told):
+        if bound.keys() & {"module", "from"} and not _stands_alone(bound):
             raise Denied(f"{node.id} can only be called in a kernel", node.lineno)
         return self._bound(node)
 
     def _bound(self, node: ast.Name) -> ast.expr:
-        told = self.bind[node.id]
-        if told.get("unknown") == "ConstexprFunction":
+        bound = self.bind[node.id]
+        if bound.get("unknown") == "ConstexprFunction":
             raise Denied(f"{node.id} is a triton.constexpr_function, which is Python that the compiler "
                          "would run: compute it in forward and pass the result as a tl.constexpr "
                          "argument", node.lineno)  # fmt: skip
-        if "unknown" in told:
-            raise Denied(f"{node.id} is of type {told['unknown']}: a kernel can use numbers, "
+        if "unknown" in bound:
+            raise Denied(f"{node.id} is of type {bound['unknown']}: a kernel can use numbers, "
                          "strings, dtypes, kernels and tuples of these from outside, best as "
                          "tl.constexpr", node.lineno)  # fmt: skip
-        if "module" in told and told["module"] not in MODULES:
-            raise Denied(f"the module {told['module']} is not part of the kernel language",
+        if "module" in bound and bound["module"] not in MODULES:
+            raise Denied(f"the module {bound['module']} is not part of the kernel language",
                          node.lineno)  # fmt: skip
         self.used[node.id] = None
         return _at(ast.Name(node.id, ast.Load()), node)
@@ -336,11 +336,11 @@ class _Checker:
             root = root.value
         if not isinstance(root, ast.Name) or root.id in self.local or not parts:
             return None
-        told = self.bind.get(root.id)
-        if told is None or "module" not in told:
+        bound = self.bind.get(root.id)
+        if bound is None or "module" not in bound:
             return None
         self._bound(root)
-        names = NAMES[MODULES[told["module"]]]
+        names = NAMES[MODULES[bound["module"]]]
         for at, part in enumerate(parts):
             if part.attr in names.modules:
                 names = NAMES[names.modules[part.attr]]
@@ -403,11 +403,11 @@ class _Checker:
                 raise Denied(f"{ast.unparse(func)} cannot be called in a kernel", func.lineno)
             return self._copied(func, rest), ""
         if isinstance(func, ast.Name) and func.id not in self.local:
-            told = self.bind.get(func.id)
-            if told is None and func.id in BUILTINS:
+            bound = self.bind.get(func.id)
+            if bound is None and func.id in BUILTINS:
                 return _at(ast.Name(func.id, ast.Load()), func), func.id
-            if told is not None and "from" in told and _is_known(told["from"]):
-                return self._bound(func), told["from"][1]
+            if bound is not None and "from" in bound and _is_known(bound["from"]):
+                return self._bound(func), bound["from"][1]
         return self._expression(func), ""
 
     def _isinstance(self, node: ast.Call, func: ast.expr) -> ast.expr:
@@ -486,9 +486,9 @@ class _Checker:
         if isinstance(node, ast.Name) and len(self.texts.get(node.id, ())) == 1:
             node = self.texts[node.id][0]
         elif isinstance(node, ast.Name) and node.id not in self.local:
-            told = self.bind.get(node.id, {})
-            told = told.get("constexpr", told)
-            value = told.get("value")
+            bound = self.bind.get(node.id, {})
+            bound = bound.get("constexpr", bound)
+            value = bound.get("value")
             return value if isinstance(value, str) else None
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value
@@ -513,7 +513,7 @@ def _dotted(node: ast.expr) -> ast.expr:
 
 
 def default_name(parameter: str) -> str:
-    """The name under which a parameter's told default is found."""
+    """The name under which the recorded default of a parameter is found."""
     return f"__default_{parameter}"
 
 
@@ -525,11 +525,11 @@ def _is_known(path: object) -> bool:
     return path[1] in names.functions | names.classes - {"tensor"}
 
 
-def _stands_alone(told: dict) -> bool:
+def _stands_alone(bound: dict) -> bool:
     """A value of the language that was imported by name, such as a dtype."""
-    if "from" not in told:
+    if "from" not in bound:
         return False
-    module, name = told["from"]
+    module, name = bound["from"]
     return module in MODULES and name in NAMES[MODULES[module]].values
 
 

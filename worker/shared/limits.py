@@ -45,7 +45,7 @@ class Limits:
     memory: int = 0  # bytes that one trial may add to the process; 0: any
     inside: bool = False  # the memory limit is in force
     runs: bool = False  # a task's code does
-    note: Callable[[bool], None] | None = None  # told when a task's code begins and has ended
+    note: Callable[[bool], None] | None = None  # called when a task's code begins and has ended
 
 
 LIMITS = Limits()
@@ -75,13 +75,13 @@ def task_code(what: str) -> Iterator[None]:
 def running() -> Iterator[None]:
     """A task's code runs inside."""
     outer, LIMITS.runs = LIMITS.runs, True
-    told = LIMITS.note or (lambda runs: None)
-    told(True)
+    note = LIMITS.note or (lambda runs: None)
+    note(True)
     try:
         yield
     finally:
         LIMITS.runs = outer
-        told(outer)
+        note(outer)
 
 
 # ---- time ------------------------------------------------------------------------

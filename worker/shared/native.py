@@ -240,9 +240,9 @@ def called(launches: list[dict]) -> dict[int, dict[str, str]]:
     """Of each text the functions that are called, with a letter for each argument: how a stub takes
     its word."""
     found: dict[int, dict[str, str]] = {}
-    for told in launches:
-        kinds = "".join(map(_kind, told["args"]))
-        if found.setdefault(told["text"], {}).setdefault(told["function"], kinds) != kinds:
+    for launch in launches:
+        kinds = "".join(map(_kind, launch["args"]))
+        if found.setdefault(launch["text"], {}).setdefault(launch["function"], kinds) != kinds:
             raise ValueError("a function that takes different kinds of arguments")
     return found
 
@@ -274,8 +274,8 @@ def launches(source: str, kernels: list, **more: object) -> dict:
          "args": {f"p{j}": given.get(code, 1) for j, code in enumerate(params)}}
         for i, (_, params) in enumerate(kernels)
     ]  # fmt: skip
-    told = [{"text": 0, "name": name, "params": params} for name, params in kernels]
-    return {"texts": [source], "kernels": told, "launches": launches, **more}
+    specs = [{"text": 0, "name": name, "params": params} for name, params in kernels]
+    return {"texts": [source], "kernels": specs, "launches": launches, **more}
 
 
 def tensor(number: int) -> dict:
@@ -318,10 +318,10 @@ def options(toolchain: Toolchain, extra: list[str]) -> list[str]:
 
 
 def run(
-    argv: list[str], folder: Path, timeout_s: float, told: bytes | None = None
+    argv: list[str], folder: Path, timeout_s: float, given: bytes | None = None
 ) -> tuple[int, str]:
     """Runs a compiler in an environment of its own: variables such as CPATH would
-    change what is compiled. `told` is its input. The whole process group goes when time
+    change what is compiled. `given` is its input. The whole process group goes when time
     is up (see _output())."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
@@ -336,7 +336,7 @@ def run(
             argv,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -346,7 +346,7 @@ def run(
             f"the compiler {argv[0]!r} is not on PATH; install one, such as Debian's gcc"
         ) from None
     try:
-        output = _output(process, told, timeout_s)
+        output = _output(process, given, timeout_s)
     except subprocess.TimeoutExpired:
         raise BuildError(f"the compiler took longer than {timeout_s:g} s") from None
     finally:
@@ -356,20 +356,20 @@ def run(
     return process.returncode, output.decode(errors="replace")
 
 
-def _output(process: subprocess.Popen, told: bytes | None, timeout_s: float) -> bytes:
+def _output(process: subprocess.Popen, given: bytes | None, timeout_s: float) -> bytes:
     """All that it says. Where others keep the processors busy, its own processor time counts, as
     for all of a candidate's processes (src/worker/child.h). Who does next to nothing does not wait
     for a processor."""
     began, wait_s = time.monotonic(), timeout_s
     while True:
         try:
-            return process.communicate(told, timeout=wait_s)[0]
+            return process.communicate(given, timeout=wait_s)[0]
         except subprocess.TimeoutExpired:
             took, (used, runs) = time.monotonic() - began, used_s(process.pid)
             idle = used < took / 50 and not runs
             if idle or used > timeout_s * 0.8 or took > timeout_s * SLOWEST:
                 raise
-            told, wait_s = None, timeout_s - used  # what it is told is kept
+            given, wait_s = None, timeout_s - used  # what it was given is kept
 
 
 @lru_cache(maxsize=None)

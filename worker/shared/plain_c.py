@@ -157,8 +157,8 @@ def check(text: str) -> None:
 def _check_directive(line: str, number: int) -> None:
     found = _DIRECTIVE.fullmatch(line) if len(line) < _LONG and _LINE.fullmatch(line) else None
     if not found:
-        told = re.sub(r"[^\x20-\x7e]", "?", " ".join(line.split()))[:80]
-        raise NotPlain(f"line {number}: {told!r} is not allowed in a kernel")
+        shown = re.sub(r"[^\x20-\x7e]", "?", " ".join(line.split()))[:80]
+        raise NotPlain(f"line {number}: {shown!r} is not allowed in a kernel")
     if found["header"] and found["header"] not in HEADERS:
         raise NotPlain(f"line {number}: the header {found['header']}.h is not there; there are those of C "
                        "itself and of vector intrinsics")  # fmt: skip
@@ -209,8 +209,8 @@ def _check_words(words: list[tuple[str, int]]) -> None:
 def _barrier(words: list[tuple[str, int]], at: int) -> int:
     """The place behind what only keeps a compiler from moving memory accesses, or 0."""
     at += words[at : at + 1] != [] and words[at][0] in ("volatile", "__volatile__")
-    told = [word for word, _ in words[at : at + len(_BARRIER)]]
-    return at + len(_BARRIER) if told == _BARRIER else 0
+    found = [word for word, _ in words[at : at + len(_BARRIER)]]
+    return at + len(_BARRIER) if found == _BARRIER else 0
 
 
 def _check_name(word: str, number: int) -> None:

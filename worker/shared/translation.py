@@ -39,21 +39,21 @@ def translated(request: dict, translate: Callable[[str], Translated]) -> dict:
     """A compiler's request with source in place of programs."""
     texts = list(request["texts"])
     found: dict[int, Translated] = {}
-    for told in request["launches"]:
-        called = told if "text" in told else request["kernels"][told["kernel"]]
-        text, name = called["text"], called["function" if "text" in told else "name"]
+    for launch in request["launches"]:
+        called = launch if "text" in launch else request["kernels"][launch["kernel"]]
+        text, name = called["text"], called["function" if "text" in launch else "name"]
         if text not in found:
             found[text] = translate(texts[text])
             texts[text] = found[text].source
         if name not in found[text].heads:
             raise BuildError(f"the program has no {name!r}")
-        if "text" in told:
-            _check(name, found[text].heads[name], told["args"])
+        if "text" in launch:
+            _check(name, found[text].heads[name], launch["args"])
     return request | {"texts": texts}
 
 
 def _check(name: str, head: Head, args: list) -> None:
-    """`args` of a function that is called: judge/launches.py says how a tensor is told."""
+    """`args` of a function that is called: judge/launches.py has the form of a tensor."""
     given = dict(zip(head, args))
     if len(args) != len(head):
         raise BuildError(f"{name}() takes {len(head)} arguments, got {len(args)}")
@@ -65,7 +65,7 @@ def _check(name: str, head: Head, args: list) -> None:
 def _fits(wanted: Memory | str, arg: object, given: dict) -> bool:
     if isinstance(wanted, Memory):
         sizes = [given[size] if isinstance(size, str) else size for size in wanted.sizes]
-        told = arg.get("t") if isinstance(arg, dict) else None
-        return bool(told) and told[1:3] == [wanted.dtype, sizes] and told[4]
+        tensor = arg.get("t") if isinstance(arg, dict) else None
+        return bool(tensor) and tensor[1:3] == [wanted.dtype, sizes] and tensor[4]
     is_float = isinstance(arg, float) or isinstance(arg, dict) and "float" in arg
     return type(arg) is int if wanted == INT else is_float

@@ -117,10 +117,10 @@ class Kernels:
     into what is launched."""
 
     def __init__(
-        self, source: str, told: list[dict], make: Callable[[Kernel, dict, dict, str], Any]
+        self, source: str, specs: list[dict], make: Callable[[Kernel, dict, dict, str], Any]
     ) -> None:
         self.tree = kernel_language.parse(source)
-        self.told = told
+        self.specs = specs
         self.make = make
         self.made: dict[int, Any] = {}
         self._open: set[int] = set()
@@ -128,29 +128,29 @@ class Kernels:
     def get(self, k: int) -> Any:
         if k not in self.made:
             if k in self._open:
-                raise Denied(f"the kernel {self.told[k]['name']} calls itself")
+                raise Denied(f"the kernel {self.specs[k]['name']} calls itself")
             self._open.add(k)
             self.made[k] = self._build(k)
             self._open.discard(k)
         return self.made[k]
 
     def _build(self, k: int) -> Any:
-        told = self.told[k]
-        kernel = kernel_language.extract(self.tree, told)
+        spec = self.specs[k]
+        kernel = kernel_language.extract(self.tree, spec)
         space: dict[str, Any] = {"__name__": f"kernel_{k}", "__builtins__": {}, kernel_language.LANGUAGE: tl}
         for name in kernel.used:
-            space[name] = self.value(told["bind"][name])
+            space[name] = self.value(spec["bind"][name])
         for name in kernel.defaults:
-            space[kernel_language.default_name(name)] = self.value(told["defaults"][name])
-        return self.make(kernel, told, space, f"<kernel {k} {kernel.name}>")
+            space[kernel_language.default_name(name)] = self.value(spec["defaults"][name])
+        return self.make(kernel, spec, space, f"<kernel {k} {kernel.name}>")
 
-    def value(self, told: Any, depth: int = 0) -> Any:
+    def value(self, raw: Any, depth: int = 0) -> Any:
         """A BIND or an ARG without tensors as Python's value."""
         if depth > DEEPEST:
             raise Denied("tuples are nested too deeply")
-        if not isinstance(told, dict):
-            return told
-        ((kind, content),) = told.items()
+        if not isinstance(raw, dict):
+            return raw
+        ((kind, content),) = raw.items()
         if kind == "value":
             return self.value(content, depth + 1)
         if kind == "constexpr":
@@ -172,12 +172,12 @@ def no_launch(self: Any, grid: Any) -> Any:
     raise Denied("a kernel launches a kernel")
 
 
-def check_constant(name: str, told: Any) -> None:
+def check_constant(name: str, raw: Any) -> None:
     """The argument of a constexpr parameter. A tensor there would be Python's, and computed
     with by Python."""
-    if not isinstance(told, dict):
+    if not isinstance(raw, dict):
         return
-    ((kind, content),) = told.items()
+    ((kind, content),) = raw.items()
     if kind in ("t", "desc", "reinterpret"):
         raise Denied(f"{name} is tl.constexpr and is given a tensor")
     if kind == "tuple":
@@ -233,12 +233,12 @@ def _taken(path: list[str]) -> Any:
 # ---- once, in the zygote -----------------------------------------------------
 
 
-def warm_up(compile: Callable[[dict], bytes], source: str, told: dict, args: dict) -> None:
+def warm_up(compile: Callable[[dict], bytes], source: str, spec: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU. Triton would hash its library for a folder that is used once."""
     triton.runtime.cache.triton_key = identity
     launch = {"kernel": 0, "grid": [1], "args": args, "options": {}, "tuned": False}
-    request = {"source": source, "kernels": [told], "groups": [], "target": "sm_90",
+    request = {"source": source, "kernels": [spec], "groups": [], "target": "sm_90",
                "launches": [launch]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         old = os.environ.get("TRITON_CACHE_DIR")

@@ -32,7 +32,7 @@ def described(problem: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """Tells the worker what goes wrong inside; then this process ends."""
     try:
         yield

@@ -80,10 +80,10 @@ def launch(x: torch.Tensor, y: torch.Tensor) -> None:
     if FAMILY == "cute":
         zeros = {"b": "00" * 8}
         args = [zeros | args[0] | {"o": 0}, zeros | args[1] | {"o": 0}, zeros]
-    told = {"op": "launch", "kernel": current.kernel("smuggled", kernel(text)),
+    node = {"op": "launch", "kernel": current.kernel("smuggled", kernel(text)),
             "grid": [(n + 255) // 256, 1, 1], "args": dict(zip(names, args)),
             "options": OPTIONS.get(FAMILY, {})}  # fmt: skip
-    current.launch(told)
+    current.launch(node)
 
 
 class ModelNew(nn.Module):

@@ -57,8 +57,8 @@ class Made:
                  archive_version=version, retrieval=retrieval, parent=0, island=-1,
                  code=self.text(code) if code else None, stage="done", verdict=verdict,
                  fitness=float(good), same_as=0, solved=int(good))  # fmt: skip
-        told = f"{error}\nHint: Did you mean T.copy?" if error else ""
-        record = {"verdict": verdict, "error": error or None, "feedback": told, "environment": {"gpu": gpu},
+        text = f"{error}\nHint: Did you mean T.copy?" if error else ""
+        record = {"verdict": verdict, "error": error or None, "feedback": text, "environment": {"gpu": gpu},
                   "trace": {"launches": 1, "bytes_read": moved, "bytes_written": 0, "kernels": []}}  # fmt: skip
         self.put("verdict", task=task, attempt=attempt, verdict=verdict, stage="done",
                  evidence="E3" if good else None, compiled=int(compiled), kernelbench_pass=int(good),

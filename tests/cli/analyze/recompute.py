@@ -157,12 +157,12 @@ def bars(runs):
 def tuned(runs):
     """With what TRAINING says of the first run's model."""
     for r in runs:
-        told = TRAINING if r.fact["model"] == runs[0].fact["model"] else (None, 0, 0)
+        known = TRAINING if r.fact["model"] == runs[0].fact["model"] else (None, 0, 0)
         best = [[x for x in (r.speedup(t, 10**9, o) for o in ("reference_ms", "compile_ms")) if x] for t in r.tasks]
         reach, above, k = sum(any(x >= 1 for x in b) for b in best), sum(any(x > 1 for x in b) for b in best), len(r.solved())
         timed = any(best)
-        yield {"model": r.fact["model"], "run": r.name, "source_of_data": told[0], "problems": told[1],
-               "samples": told[2], "solved": k, "reach_1": reach if timed else None,
+        yield {"model": r.fact["model"], "run": r.name, "source_of_data": known[0], "problems": known[1],
+               "samples": known[2], "solved": k, "reach_1": reach if timed else None,
                "share": reach / k if timed else None, "above_1": above if timed else None}  # fmt: skip
 
 

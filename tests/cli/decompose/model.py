@@ -23,8 +23,8 @@ def source(arguments: str, line: str, *drawn: str) -> str:
 
 
 def tensor(name: str, shape: list[int], origin: str = "") -> dict:
-    told = {"name": name, "shape": shape, "dtype": "fp32"}
-    return told | {"from": origin, "dist": {"kind": "normal", "a": 0, "b": 1}} if origin else told
+    spec = {"name": name, "shape": shape, "dtype": "fp32"}
+    return spec | {"from": origin, "dist": {"kind": "normal", "a": 0, "b": 1}} if origin else spec
 
 
 def proposal(how: str) -> dict:

@@ -123,13 +123,13 @@ def command(path: str, log: str = "", *words: str) -> None:
 
 
 def spool(folder: str, path: str) -> None:
-    told = read_cassette(path)
+    replies = read_cassette(path)
     for request in sorted(Path(folder, "requests").glob("*.json")):
         to = Path(folder, "answers", request.name)
         key = json.dumps(json.loads(request.read_text())["key"], sort_keys=True)
         if not to.exists():
             part = to.with_suffix(".part")
-            part.write_text(json.dumps({k: told[key][k] for k in ("text", "usage")}))
+            part.write_text(json.dumps({k: replies[key][k] for k in ("text", "usage")}))
             part.rename(to)
 
 
@@ -158,9 +158,9 @@ def open_jobs(folder: str) -> Iterator[tuple[str, dict]]:
             yield name, json.loads(job)
 
 
-def tell(folder: str, told: list[tuple[str, str, str]]) -> None:
+def tell(folder: str, messages: list[tuple[str, str, str]]) -> None:
     with open(Path(folder, "answers"), "ab") as f:
-        for kind, name, payload in told:
+        for kind, name, payload in messages:
             data = payload.encode()
             f.write(f"monkeys/1 {kind} {name} 0 {len(data)}\n".encode() + data)
 
@@ -175,7 +175,7 @@ def judge(folder: str, task: str, kind: str, payload: str) -> None:
 
 def referee(folder: str) -> None:
     """Answers as a worker would, who knows the programs that are right."""
-    told = []
+    messages = []
     for name, job in open_jobs(folder):
         answer = {"usable": True, "reasons": []}
         if job["kind"] == "verify":
@@ -183,8 +183,8 @@ def referee(folder: str) -> None:
             answer = WRONG
             if job["candidate"].startswith(right):
                 answer = RIGHT | {"ported": right}
-        told.append(("answer", name, json.dumps(answer)))
-    tell(folder, told)
+        messages.append(("answer", name, json.dumps(answer)))
+    tell(folder, messages)
 
 
 # ---- looking at a run --------------------------------------------------------

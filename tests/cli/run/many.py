@@ -124,10 +124,10 @@ class Runs:
 
 def measure(work: Path, tasks: int, attempts: int, kills: int, seed: int) -> dict:
     make_tasks(work / "many", tasks)
-    told: multiprocessing.Queue = multiprocessing.Queue()
-    server = multiprocessing.Process(target=serve, args=(told,), daemon=True)
+    address: multiprocessing.Queue = multiprocessing.Queue()
+    server = multiprocessing.Process(target=serve, args=(address,), daemon=True)
     server.start()
-    runs = Runs(work, told.get(), attempts)
+    runs = Runs(work, address.get(), attempts)
     began = time.monotonic()
     runs.start("whole", None)
     seconds, alone = time.monotonic() - began, runs.peak
