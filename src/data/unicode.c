@@ -27,11 +27,7 @@ static const struct range newer_numbers[] = {
     {0x16130, 0x16139}, {0x16d70, 0x16d79}, {0x1ccf0, 0x1ccf9},
     {0x1e5f1, 0x1e5fa},
 };
-static const struct range spaces[] = {
-    {0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
-    {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
-    {0x205f, 0x205f}, {0x3000, 0x3000},
-};
+static const struct range controls[] = {{0x09, 0x0d}, {0x85, 0x85}};
 /* Combining marks that came after Unicode 9. To an NFC of that version they are
  * unknown: it moves nothing past them, and joins nothing with them. */
 static const struct range walls[] = {
@@ -61,19 +57,15 @@ static void add_range(struct unicode *u, struct range r, uint8_t bits)
         u->kind[c] |= bits;
 }
 
-static uint8_t kind_of_category(utf8proc_propval_t category)
+static uint8_t kind_of_category(uint32_t c)
 {
-    switch (category) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
+    switch (*utf8proc_category_string((utf8proc_int32_t)c)) {
+    case 'L':
         return UNICODE_LETTER;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
+    case 'N':
         return UNICODE_NUMBER;
+    case 'Z':
+        return UNICODE_SPACE;
     default:
         return 0;
     }
@@ -108,7 +100,7 @@ struct unicode *unicode_new(void)
         const utf8proc_property_t *p =
             utf8proc_get_property((utf8proc_int32_t)c);
 
-        u->kind[c] |= kind_of_category(p->category);
+        u->kind[c] |= kind_of_category(c);
         if (p->combining_class)
             u->kind[c] |= UNICODE_LOOSE;
         if (p->decomp_seqindex != UINT16_MAX && !p->decomp_type)
@@ -116,7 +108,7 @@ struct unicode *unicode_new(void)
     }
     MARK(newer_letters, UNICODE_LETTER);
     MARK(newer_numbers, UNICODE_NUMBER);
-    MARK(spaces, UNICODE_SPACE);
+    MARK(controls, UNICODE_SPACE);
     MARK(walls, UNICODE_WALL);
     MARK(jamo, UNICODE_LOOSE);
     return u;

@@ -1,15 +1,36 @@
-/* vocab.c: the table from bytes to ids, and the special tokens. */
+/* vocab.c: the two kinds of files, the table from bytes to ids, and the special
+ * tokens. */
 #include "data/vocab.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "base/mem.h"
-#include "data/vocab_int.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BYTES ((size_t)16 << 20)
-#define MAX_TOKEN 4096
+#define MAX_BYTES  ((size_t)16 << 20)
+#define MAX_TOKEN  4096 /* bytes */
+#define MAX_TOKENS 4000000u
+
+struct vocab_slot {
+    uint64_t key; /* the bytes if they are at most 8, else their hash */
+    uint32_t id, len;
+};
+
+struct vocab {
+    struct buf bytes; /* of all tokens */
+    uint32_t *at, *len;
+    size_t count, cap;
+    struct vocab_slot *slot; /* len 0: free */
+    size_t slots;
+    uint32_t longest;
+    uint32_t byte[256];
+    uint32_t *pair; /* the token of two bytes, by both */
+    struct unicode *unicode;
+};
 
 /* By id, from the number of ordinary tokens on. */
 static const char *const specials[] = {
@@ -44,47 +65,22 @@ static const char *const specials[] = {
 
 /* ---- looking up ---- */
 
-/* Up to 8 bytes as one number, without reading past them. */
-static uint64_t load(const char *p, size_t n)
-{
-    uint32_t a, b;
-    uint64_t w;
-
-    if (n >= 8) {
-        memcpy(&w, p, 8);
-        return w;
-    }
-    if (n >= 4) {
-        memcpy(&a, p, 4);
-        memcpy(&b, p + n - 4, 4);
-        return a | (uint64_t)b << 8 * (n - 4);
-    }
-    w = (unsigned char)p[0];
-    w |= (uint64_t)(unsigned char)p[n / 2] << 8 * (n / 2);
-    w |= (uint64_t)(unsigned char)p[n - 1] << 8 * (n - 1);
-    return w;
-}
-
-static inline uint64_t mix(uint64_t h)
-{
-    h *= 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
+/* The bytes themselves where they fit, so that most tokens are found without a
+ * look at their text. */
 static inline uint64_t key_of(const char *p, size_t n)
 {
-    uint64_t h = n;
+    uint64_t key = 0;
 
-    if (n <= 8)
-        return load(p, n);
-    for (size_t i = 0; i + 8 < n; i += 8)
-        h = mix(h ^ load(p + i, 8));
-    return mix(h ^ load(p + n - 8, 8));
+    if (n > sizeof(key))
+        return fnv1a(p, n);
+    memcpy(&key, p, n);
+    return key;
 }
 
 static inline size_t slot_of(const struct vocab *v, uint64_t key, size_t n)
 {
-    return mix(mix(key + n)) >> 7 & (v->slots - 1);
+    key = (key + n) * 0x9e3779b97f4a7c15u;
+    return (key ^ key >> 32) & (v->slots - 1);
 }
 
 static uint32_t find_long(const struct vocab *v, const char *p, size_t n)
@@ -143,7 +139,7 @@ uint32_t vocab_special(const struct vocab *v, const char *p, size_t n,
     return VOCAB_NONE;
 }
 
-bool vocab_is_special(struct str text)
+static bool is_special(struct str text)
 {
     for (size_t i = 0; i < SPECIALS; i++)
         if (str_eq(text, specials[i]))
@@ -153,12 +149,14 @@ bool vocab_is_special(struct str text)
 
 /* ---- making one ---- */
 
-int vocab_add(struct vocab *v, uint32_t id, struct str bytes, struct err *e)
+/* A token of a file. Twice the same bytes is found at the end. */
+static int vocab_add(struct vocab *v, uint32_t id, struct str bytes,
+                     struct err *e)
 {
-    if (id >= VOCAB_MAX_TOKENS)
+    if (id >= MAX_TOKENS)
         return err_set(e, ERR_INPUT,
                        "the id %u is not below %u, so this is not a vocabulary",
-                       id, VOCAB_MAX_TOKENS);
+                       id, MAX_TOKENS);
     if (!bytes.n || bytes.n > MAX_TOKEN)
         return err_set(e, ERR_INPUT,
                        "the token with id %u has %zu bytes; 1 to %d are "
@@ -188,8 +186,7 @@ static int put_slot(struct vocab *v, uint32_t id, struct err *e)
 {
     const char *p = v->bytes.data + v->at[id];
     const unsigned char *u = (const unsigned char *)p;
-    uint32_t n = v->len[id],
-             twin = n > 2 ? find_long(v, p, n) : vocab_find(v, p, n);
+    uint32_t n = v->len[id], twin = find_long(v, p, n);
     uint64_t key = key_of(p, n);
     size_t i = slot_of(v, key, n);
 
@@ -233,6 +230,140 @@ static int make_table(struct vocab *v, struct err *e)
     return 0;
 }
 
+/* ---- .tiktoken: "BASE64 RANK" on each line ---- */
+
+/* EVP_DecodeBlock() is lenient, so what it gets is checked before. */
+static bool decode64(struct str s, struct buf *out)
+{
+    size_t digits = strspn(s.p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs"
+                                "tuvwxyz0123456789+/"),
+           pad = s.n - digits;
+
+    buf_reset(out);
+    if (!digits || pad > 2 || s.n % 4 || memcmp(s.p + digits, "==", pad) != 0)
+        return false;
+    buf_put(out, s.p, s.n);
+    EVP_DecodeBlock((unsigned char *)out->data, (const unsigned char *)s.p,
+                    (int)s.n);
+    out->len = s.n / 4 * 3 - pad;
+    return true;
+}
+
+static int add_line(struct vocab *v, struct str line, struct buf *bytes,
+                    struct err *e)
+{
+    struct str word;
+    int64_t id;
+
+    if (!str_cut(&line, ' ', &word) || !decode64(word, bytes) ||
+        !str_to_i64(line, 0, MAX_TOKENS - 1, &id))
+        return err_set(e, ERR_INPUT,
+                       "not a token in base64, a space and its rank; "
+                       "--vocab takes the vocab.json or the .tiktoken file "
+                       "of a Qwen model");
+    return vocab_add(v, (uint32_t)id, (struct str){buf_str(bytes), bytes->len},
+                     e);
+}
+
+static int read_tiktoken(struct vocab *v, const char *name, struct str text,
+                         struct err *e)
+{
+    struct str line;
+    struct buf bytes;
+    size_t number = 0;
+    int rc = 0;
+
+    buf_init(&bytes, text.n + 16);
+    while (rc == 0 && str_part(&text, '\n', &line)) {
+        number++;
+        line = str_trim(line);
+        if (line.n && add_line(v, line, &bytes, e) < 0)
+            rc = err_wrap(e, "%s:%zu", name, number);
+    }
+    buf_release(&bytes);
+    if (rc == 0 && !v->count)
+        rc = err_set(e, ERR_INPUT,
+                     "%s: empty; --vocab takes the vocab.json or the .tiktoken "
+                     "file of a Qwen model",
+                     name);
+    return rc;
+}
+
+/* ---- vocab.json: {"token": id, …} ---- */
+
+/* A token's bytes are written as characters that can be seen: printable ones of
+ * Latin-1 stand for themselves, the others follow from U+0100 on. */
+static bool is_plain(uint32_t b)
+{
+    return (b > 0x20 && b < 0x7f) || (b > 0xa0 && b <= 0xff && b != 0xad);
+}
+
+static void make_alphabet(int byte_of[512])
+{
+    uint32_t next = 256;
+
+    for (int i = 0; i < 512; i++)
+        byte_of[i] = -1;
+    for (uint32_t b = 0; b < 256; b++)
+        byte_of[is_plain(b) ? b : next++] = (int)b;
+}
+
+static int add_member(struct vocab *v, struct str key, const json_t *value,
+                      const int byte_of[512], struct err *e)
+{
+    char bytes[4096];
+    size_t n = 0;
+    json_int_t id = json_integer_value(value);
+
+    if (!json_is_integer(value) || id < 0 || id >= MAX_TOKENS)
+        return err_set(e, ERR_INPUT,
+                       "the token \"%.*s\" has no id; a vocabulary is one "
+                       "object of tokens and their ids",
+                       (int)(key.n < 80 ? key.n : 80), key.p);
+    if (is_special(key))
+        return 0;
+    for (size_t i = 0; i < key.n;) {
+        uint32_t cp;
+
+        i += str_utf8_decode(key.p + i, key.n - i, &cp);
+        if (cp >= 512 || byte_of[cp] < 0 || n == sizeof(bytes))
+            return err_set(e, ERR_INPUT,
+                           "the token \"%.*s\" (id %lld) is not in the "
+                           "alphabet of a byte-level vocabulary",
+                           (int)(key.n < 80 ? key.n : 80), key.p,
+                           (long long)id);
+        bytes[n++] = (char)byte_of[cp];
+    }
+    return vocab_add(v, (uint32_t)id, (struct str){bytes, n}, e);
+}
+
+static int read_vocab_json(struct vocab *v, const char *name, struct str text,
+                           struct err *e)
+{
+    json_t *root = jsn_parse(name, text.p, text.n, e), *tokens, *value;
+    int byte_of[512], rc = 0;
+    const char *key;
+
+    if (!root)
+        return -1;
+    tokens = json_object_get(json_object_get(root, "model"), "vocab");
+    if (!tokens)
+        tokens = root;
+    make_alphabet(byte_of);
+    json_object_foreach(tokens, key, value)
+    {
+        rc = add_member(v, str_of(key), value, byte_of, e);
+        if (rc < 0) {
+            err_wrap(e, "%s", name);
+            break;
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+/* ---- loading ---- */
+
 struct vocab *vocab_parse(const char *name, struct str text, struct err *e)
 {
     struct vocab *v = xcalloc(1, sizeof(*v));
@@ -241,9 +372,9 @@ struct vocab *vocab_parse(const char *name, struct str text, struct err *e)
 
     buf_init(&v->bytes, MAX_BYTES);
     if (trimmed.n && trimmed.p[0] == '{')
-        rc = vocab_read_json(v, name, text, e);
+        rc = read_vocab_json(v, name, text, e);
     else
-        rc = vocab_read_tiktoken(v, name, text, e);
+        rc = read_tiktoken(v, name, text, e);
     if (rc == 0 && make_table(v, e) < 0)
         rc = err_wrap(e, "%s", name);
     if (rc < 0) {

@@ -2,8 +2,6 @@
  * that is small enough to see through. */
 #include "base/mem.h"
 #include "data/chat.h"
-#include "data/merge.h"
-#include "data/split.h"
 #include "data/tokenizer.h"
 #include "tap.h"
 
