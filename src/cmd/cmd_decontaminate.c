@@ -98,10 +98,11 @@ static int decontaminate_with(const struct decontaminate_values *v,
                               struct err *e)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct overlap_how how = {
-        .fuzzy = !v->ngram_only,
-        .ngram = !v->fuzzy_only,
-        .grams = {v->tokens, vocab, strcmp(v->policy, "paper") != 0}};
+    struct overlap_how how = {.fuzzy = !v->ngram_only,
+                              .ngram = !v->fuzzy_only,
+                              .tokens = v->tokens,
+                              .vocab = vocab,
+                              .only_unique = strcmp(v->policy, "paper") != 0};
     struct overlap *o = overlap_load(&how, v->against.item, v->against.len, e);
     struct decontaminate d = {.overlap = o,
                               .in = in,

@@ -213,10 +213,12 @@ static int export_write(const struct cmd_call *call,
 {
     const struct export_values *v = call->values;
     const char *tokens = v->tokens ? v->tokens : vocab ? "qwen" : "python";
-    struct overlap_how against = {
-        .fuzzy = true,
-        .ngram = true,
-        .grams = {tokens, vocab, strcmp(v->policy, "paper") != 0}};
+    struct overlap_how against = {.fuzzy = true,
+                                  .ngram = true,
+                                  .tokens = tokens,
+                                  .vocab = vocab,
+                                  .only_unique =
+                                      strcmp(v->policy, "paper") != 0};
     struct overlap *o =
         overlap_load(&against, v->against.item, v->against.len, e);
     char how_compared[128];

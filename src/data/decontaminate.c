@@ -189,7 +189,7 @@ static json_t *gram_json(const struct overlap *o, const struct ngram_match *m)
     json_t *v;
 
     buf_init(&text, BUF_UNLIMITED);
-    ngrams_put(overlap_ngrams(o), m, &text);
+    overlap_put_ngram(o, m, &text);
     v = json_pack("{s:o, s:I, s:o}", "partner", jsn_text(path, strlen(path)),
                   "at", (json_int_t)m->at, "text",
                   jsn_text(buf_str(&text), text.len));

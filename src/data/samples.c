@@ -40,7 +40,7 @@ static char *explain(const struct overlap *o, const struct overlap_result *r)
                              (double)(r->near.length + r->near.other),
                          overlap_path(o, r->near.index));
     buf_init(&gram, BUF_UNLIMITED);
-    ngrams_put(overlap_ngrams(o), &r->gram, &gram);
+    overlap_put_ngram(o, &r->gram, &gram);
     v = jsn_text(buf_str(&gram), gram.len);
     quoted = json_dumps(v, JSON_ENCODE_ANY);
     text = xasprintf("has %d tokens in a row of %s: %.300s", NGRAM_TOKENS,

@@ -303,7 +303,7 @@ SUITE(export)
     char *dir = db_dir(), *bench = fs_join(dir, "bench"),
          *file = fs_join(bench, "1_b.py");
     struct overlap_how how = {
-        .fuzzy = true, .ngram = true, .grams = {.tokens = "words"}};
+        .fuzzy = true, .ngram = true, .tokens = "words"};
     const char *runs[] = {dir}, *against[] = {bench};
     struct samples_how samples = {.run = runs, .runs = 1};
     struct err e = ERR_INIT;

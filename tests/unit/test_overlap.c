@@ -2,8 +2,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/fuzzy.h"
-#include "data/ngram.h"
 #include "data/overlap.h"
 #include "data/unicode.h"
 #include "tap.h"
@@ -87,54 +85,60 @@ static void test_against_a_table(void)
     enum { SET = 12, TEXTS = 250 };
     struct buf kept[SET], one;
     struct str set[SET];
-    struct fuzzy_scratch *s;
-    struct fuzzy *f;
+    struct overlap_how how = {.fuzzy = true};
+    struct overlap_scratch *s;
+    struct overlap *o;
     struct rng r;
     int wrong = 0, matches = 0;
 
     rng_init(&r, "overlap/table");
     for (size_t i = 0; i < SET; i++)
         set[i] = make_text(&r, (struct str){0}, 0, &kept[i]);
-    f = fuzzy_new(set, SET);
-    s = fuzzy_scratch_new(f);
+    o = overlap_new(&how, set, SET);
+    s = overlap_scratch_new(o);
     for (int i = 0; i < TEXTS; i++) {
         struct str from = i % 5 ? set[rng_below(&r, SET)] : (struct str){0};
         struct str text = make_text(&r, from, i % 60, &one);
-        struct fuzzy_match got = {0}, want = {0};
-        bool a = fuzzy_find(f, s, text, &got),
-             b = plain_find(set, SET, text, &want);
+        struct fuzzy_match want = {0};
+        struct overlap_result got;
+        bool b = plain_find(set, SET, text, &want);
 
-        wrong += a != b || (a && memcmp(&got, &want, sizeof(got)) != 0);
+        overlap_check(o, s, text, &got);
+        wrong += got.fuzzy != b ||
+                 (b && memcmp(&got.near, &want, sizeof(want)) != 0);
         matches += b;
         buf_release(&one);
     }
     ok(wrong == 0, "the answers are those of a plain table");
     ok(matches > 50 && matches < TEXTS - 50, "… which has both answers");
-    fuzzy_scratch_free(s);
-    fuzzy_free(f);
+    overlap_scratch_free(s);
+    overlap_free(o);
     for (size_t i = 0; i < SET; i++)
         buf_release(&kept[i]);
 }
 
+/* The LCS with the only text of the set, or -1: they are not similar. */
+static int similar(const char *set, const char *text)
+{
+    struct overlap_how how = {.fuzzy = true};
+    struct str one = str_of(set);
+    struct overlap *o = overlap_new(&how, &one, 1);
+    struct overlap_scratch *s = overlap_scratch_new(o);
+    struct overlap_result r;
+
+    overlap_check(o, s, str_of(text), &r);
+    overlap_scratch_free(s);
+    overlap_free(o);
+    return r.fuzzy ? (int)r.near.lcs : -1;
+}
+
 static void test_border(void)
 {
-    static const char *const word[] = {"aaabbbbb", "", "\xff"};
-    struct str set[] = {str_of(word[0])}, none[] = {str_of("")};
-    struct fuzzy *f = fuzzy_new(set, 1), *empty = fuzzy_new(none, 1);
-    struct fuzzy_scratch *s = fuzzy_scratch_new(f),
-                         *t = fuzzy_scratch_new(empty);
-    struct fuzzy_match m;
-
-    ok(fuzzy_find(f, s, STR_LIT("aaabbbcc"), &m) && m.lcs == 6,
-       "exactly 75 matches");
-    ok(!fuzzy_find(f, s, STR_LIT("aaabbccc"), &m), "less does not");
-    ok(!fuzzy_find(f, s, STR_LIT(""), &m), "an empty text is not similar");
-    ok(fuzzy_find(empty, t, STR_LIT(""), &m), "two empty texts are the same");
-    ok(!fuzzy_find(f, s, str_of(word[2]), &m), "any bytes are a text");
-    fuzzy_scratch_free(s);
-    fuzzy_scratch_free(t);
-    fuzzy_free(f);
-    fuzzy_free(empty);
+    ok(similar("aaabbbbb", "aaabbbcc") == 6, "exactly 75 matches");
+    ok(similar("aaabbbbb", "aaabbccc") < 0, "less does not");
+    ok(similar("aaabbbbb", "") < 0, "an empty text is not similar");
+    ok(similar("", "") == 0, "two empty texts are the same");
+    ok(similar("aaabbbbb", "\xff") < 0, "any bytes are a text");
 }
 
 /* ---- n-grams ---- */
@@ -143,26 +147,28 @@ static const char *gram_of(const char *tokens, bool only_unique,
                            const char *const *set, size_t n, const char *text)
 {
     static char said[200];
-    struct ngram_how how = {tokens, NULL, only_unique};
-    struct ngram_scratch *s;
-    struct ngram_match m;
+    struct overlap_how how = {false, true, tokens, NULL, only_unique};
+    struct overlap_scratch *s;
+    struct overlap_result r;
     struct str copy[4];
-    struct ngrams *g;
+    struct overlap *o;
     struct buf b;
 
     for (size_t i = 0; i < n; i++)
         copy[i] = str_of(set[i]);
-    g = ngrams_new(&how, copy, n);
-    s = ngram_scratch_new(g);
+    o = overlap_new(&how, copy, n);
+    s = overlap_scratch_new(o);
     buf_init(&b, 1000);
     snprintf(said, sizeof(said), "clean");
-    if (ngrams_find(g, s, str_of(text), &m)) {
-        ngrams_put(g, &m, &b);
-        snprintf(said, sizeof(said), "%zu@%zu: %s", m.index, m.at, buf_str(&b));
+    overlap_check(o, s, str_of(text), &r);
+    if (r.ngram) {
+        overlap_put_ngram(o, &r.gram, &b);
+        snprintf(said, sizeof(said), "%zu@%zu: %s", r.gram.index, r.gram.at,
+                 buf_str(&b));
     }
     buf_release(&b);
-    ngram_scratch_free(s);
-    ngrams_free(g);
+    overlap_scratch_free(s);
+    overlap_free(o);
     return said;
 }
 
@@ -225,7 +231,7 @@ static void test_threads(void)
 {
     enum { TEXTS = 200 };
     char dir[] = "/tmp/overlap-XXXXXX";
-    struct overlap_how how = {true, true, {"words", NULL, false}};
+    struct overlap_how how = {true, true, "words", NULL, false};
     struct overlap_result one[TEXTS], many[TEXTS];
     const char *dirs[] = {dir};
     struct err e = ERR_INIT;
