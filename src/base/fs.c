@@ -267,6 +267,52 @@ void fs_remove_tree(const char *dir)
         ;
 }
 
+int fs_fresh_begin(struct fs_fresh *f, const char *to, bool replace,
+                   struct err *e)
+{
+    *f = (struct fs_fresh){.to = to};
+    if (!replace && access(to, F_OK) == 0)
+        return err_set(e, ERR_INPUT,
+                       "%s: exists already; remove it, or name another folder "
+                       "with -o",
+                       to);
+    f->dir = xasprintf("%s.XXXXXX", to);
+    if (mkdtemp(f->dir) && chmod(f->dir, 0755) == 0)
+        return 0;
+    err_sys(e, "%s: cannot create", to);
+    e->kind = ERR_INPUT;
+    free(f->dir);
+    f->dir = NULL;
+    return -1;
+}
+
+int fs_fresh_end(struct fs_fresh *f, struct err *e)
+{
+    if (rename(f->dir, f->to) < 0)
+        return err_sys(e, "%s: cannot replace", f->to);
+    free(f->dir);
+    f->dir = NULL;
+    return 0;
+}
+
+int fs_fresh_move(struct fs_fresh *f, const char *name, const char *to,
+                  struct err *e)
+{
+    char *path = fs_join(f->dir, name);
+    int rc = rename(path, to) < 0 ? err_sys(e, "%s: cannot replace", to) : 0;
+
+    free(path);
+    return rc;
+}
+
+void fs_fresh_drop(struct fs_fresh *f)
+{
+    if (f->dir)
+        fs_remove_tree(f->dir);
+    free(f->dir);
+    f->dir = NULL;
+}
+
 char *fs_join(const char *dir, const char *name)
 {
     size_t n = strlen(dir);

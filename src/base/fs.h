@@ -37,6 +37,23 @@ void fs_names_release(struct fs_names *n);
  * removed, not followed. */
 void fs_remove_tree(const char *dir);
 
+/* A new folder, or file, that appears whole or not at all: it is filled under another
+ * name, and renamed at the end. */
+struct fs_fresh {
+    const char *to; /* borrowed */
+    char *dir;      /* where to write; NULL: there is nothing to remove */
+};
+/* ERR_INPUT when `to` exists, unless it is one that is to be replaced. */
+int fs_fresh_begin(struct fs_fresh *f, const char *to, bool replace,
+                   struct err *e);
+/* The folder gets its name. */
+int fs_fresh_end(struct fs_fresh *f, struct err *e);
+/* Moves one of its files to a name outside of it. */
+int fs_fresh_move(struct fs_fresh *f, const char *name, const char *to,
+                  struct err *e);
+/* Removes what was not ended; else does nothing. */
+void fs_fresh_drop(struct fs_fresh *f);
+
 char *fs_join(const char *dir, const char *name); /* the caller frees */
 /* The last part of a path, borrowed. */
 const char *fs_base(const char *path);

@@ -3,9 +3,8 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "data/chat.h"
-#include "data/documents.h"
-#include "data/rows.h"
 #include "data/tally.h"
+#include "data/texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static const struct opt tokens_table[] = {
 
 /* ---- files and rows ---- */
 
-static void tokens_print_row_json(const struct row *row,
+static void tokens_print_row_json(const struct text_row *row,
                                   const struct tally *one,
                                   const struct token_ids *ids)
 {
@@ -61,7 +60,8 @@ static void tokens_print_row_json(const struct row *row,
 }
 
 static void tokens_print_row(const struct tokens_values *v,
-                             const struct row *row, const struct tally *one,
+                             const struct text_row *row,
+                             const struct tally *one,
                              const struct token_ids *ids)
 {
     if (v->json) {
@@ -79,8 +79,9 @@ static void tokens_print_row(const struct tokens_values *v,
 }
 
 /* The text to count: of a conversation, what its template makes of it. */
-static int tokens_text(const struct tokens_values *v, const struct row *row,
-                       struct buf *chat, struct str *text, struct err *e)
+static int tokens_text(const struct tokens_values *v,
+                       const struct text_row *row, struct buf *chat,
+                       struct str *text, struct err *e)
 {
     struct chat_message *m;
     size_t n;
@@ -101,18 +102,18 @@ static int tokens_count_path(const struct tokens_values *v, const char *path,
                              struct tokenizer *t, struct tallies *sum,
                              struct err *e)
 {
-    struct rows_how how = {.jsonl = v->field || v->chat, .field = v->field};
+    struct texts_how how = {.jsonl = v->field || v->chat, .field = v->field};
     struct token_ids ids = {0};
-    struct rows *rows;
-    struct row row;
+    struct texts *rows;
+    struct text_row row;
     struct buf chat = BUF_INIT;
     int rc;
 
     how.suffix = how.jsonl ? ".jsonl" : NULL;
-    rows = rows_open(path, &how, e);
+    rows = texts_open(path, &how, e);
     if (!rows)
         return -1;
-    while ((rc = rows_next(rows, &row, e)) > 0) {
+    while ((rc = texts_next(rows, &row, e)) > 0) {
         struct str text;
         struct tally one;
 
@@ -125,12 +126,12 @@ static int tokens_count_path(const struct tokens_values *v, const char *path,
         tokens_print_row(v, &row, &one, &ids);
         tallies_add(sum, path[0] == '-' && !path[1] ? "" : row.path, &one);
     }
-    if (rc == 0 && rows_skipped(rows))
+    if (rc == 0 && texts_skipped(rows))
         log_warn("%s: %zu file%s not counted: not text", path,
-                 rows_skipped(rows), rows_skipped(rows) == 1 ? "" : "s");
+                 texts_skipped(rows), texts_skipped(rows) == 1 ? "" : "s");
     buf_release(&chat);
     token_ids_release(&ids);
-    rows_close(rows);
+    texts_close(rows);
     return rc;
 }
 

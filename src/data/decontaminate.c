@@ -7,29 +7,26 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "data/fresh.h"
+#include "data/jsonl.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define BATCH_ROWS  4096
 #define BATCH_BYTES ((size_t)64 << 20)
 
 /* A row that waits to be written. */
 struct waiting {
-    char *name, *source;
-    size_t line, source_len;
+    const char *name;
+    struct str source;
+    size_t line;
     struct known *known;
 };
 
 /* What is known about a text, however often it comes. */
 struct known {
     struct overlap_result result;
-    struct str text; /* until it is checked; in a row of the batch */
+    struct str text; /* until it is checked */
 };
 
 struct pass {
@@ -37,133 +34,72 @@ struct pass {
     struct decontaminate_sums *sums;
     struct map known; /* by the text's SHA-256 */
     struct arena arena;
+    /* of a batch */
+    struct arena memory;
     struct waiting *row;
     size_t len, cap, bytes;
-    char **copy; /* of the rows' texts that are new */
-    size_t copies, copy_cap;
-    struct known **fresh;
+    struct known **fresh; /* whose texts are new */
     size_t fresh_len, fresh_cap;
+    /* what is being written */
     bool folder;
-    struct fresh fresh_dir;     /* of a folder: what is being written */
-    char *part, *part_manifest; /* of a file */
-    FILE *out, *manifest;
+    struct fs_fresh dir;
+    struct jsonl *manifest, *rows; /* rows: of a file */
 };
 
-/* ---- output ---- */
+/* ---- output: a folder in any case; of a file, two of its files are kept ---- */
 
-static FILE *make_part(const char *path, char **part, struct err *e)
+static struct jsonl *open_output(const struct pass *p, const char *name,
+                                 struct err *e)
 {
-    FILE *f = NULL;
-    int fd;
+    char *path = fs_join(p->dir.dir, name);
+    struct jsonl *j = jsonl_open(path, false, e);
 
-    *part = xasprintf("%s.XXXXXX", path);
-    fd = mkostemp(*part, O_CLOEXEC);
-    if (fd >= 0)
-        f = fdopen(fd, "w");
-    if (f && fchmod(fd, 0644) == 0)
-        return f;
-    err_sys(e, "%s: cannot create", path);
-    e->kind = ERR_INPUT;
-    if (f)
-        fclose(f);
-    else {
-        free(*part);
-        *part = NULL;
-    }
-    return NULL;
-}
-
-static int begin_folder(struct pass *p, struct err *e)
-{
-    char *path;
-
-    if (fresh_begin(&p->fresh_dir, p->d->out, e) < 0)
-        return -1;
-    path = fs_join(p->fresh_dir.dir, "manifest.jsonl");
-    p->manifest = fopen(path, "we");
-    if (!p->manifest)
-        err_sys(e, "%s: cannot create", path);
     free(path);
-    return p->manifest ? 0 : -1;
+    return j;
 }
 
 static int begin_output(struct pass *p, struct err *e)
 {
-    char *path;
-
-    if (p->folder)
-        return begin_folder(p, e);
-    p->out = make_part(p->d->out, &p->part, e);
-    if (!p->out)
+    if (fs_fresh_begin(&p->dir, p->d->out, !p->folder, e) < 0)
         return -1;
-    path = xasprintf("%s.manifest.jsonl", p->d->out);
-    p->manifest = make_part(path, &p->part_manifest, e);
-    free(path);
-    return p->manifest ? 0 : -1;
-}
-
-static int close_file(FILE **f, const char *name, struct err *e)
-{
-    FILE *file = *f;
-    int bad;
-
-    if (!file)
-        return 0;
-    *f = NULL;
-    bad = ferror(file) | fflush(file) | fsync(fileno(file));
-    bad |= fclose(file);
-    return bad ? err_sys(e, "%s: cannot write", name) : 0;
+    p->manifest = open_output(p, "manifest.jsonl", e);
+    if (p->manifest && !p->folder)
+        p->rows = open_output(p, "rows", e);
+    return p->manifest && (p->folder || p->rows) ? 0 : -1;
 }
 
 static int end_output(struct pass *p, struct err *e)
 {
     char *path = xasprintf("%s.manifest.jsonl", p->d->out);
-    int rc = 0;
+    struct jsonl_sums unused;
+    int rc = jsonl_end(p->manifest, &unused, e);
 
-    if (close_file(&p->manifest, "the manifest", e) < 0 ||
-        close_file(&p->out, p->d->out, e) < 0)
-        rc = -1;
-    if (rc == 0 && p->part_manifest && rename(p->part_manifest, path) < 0)
-        rc = err_sys(e, "%s: cannot replace", path);
+    p->manifest = NULL;
+    if (rc == 0 && p->rows) {
+        rc = jsonl_end(p->rows, &unused, e);
+        p->rows = NULL;
+    }
     if (rc == 0 && p->folder)
-        rc = fresh_end(&p->fresh_dir, e);
-    else if (rc == 0 && rename(p->part, p->d->out) < 0)
-        rc = err_sys(e, "%s: cannot replace", p->d->out);
+        rc = fs_fresh_end(&p->dir, e);
+    else if (rc == 0 &&
+             (fs_fresh_move(&p->dir, "manifest.jsonl", path, e) < 0 ||
+              fs_fresh_move(&p->dir, "rows", p->d->out, e) < 0))
+        rc = -1;
     free(path);
     return rc;
-}
-
-static void drop_output(struct pass *p)
-{
-    if (p->manifest)
-        fclose(p->manifest);
-    if (p->out)
-        fclose(p->out);
-    if (p->part_manifest)
-        unlink(p->part_manifest);
-    fresh_drop(&p->fresh_dir);
-    if (p->part)
-        unlink(p->part);
 }
 
 static int keep_file(const struct pass *p, const struct waiting *w,
                      struct err *e)
 {
-    char *path = fs_join(p->fresh_dir.dir, w->name),
-         *slash = strrchr(path, '/');
+    char *path = fs_join(p->dir.dir, w->name), *slash = strrchr(path, '/');
     int rc;
 
     *slash = '\0';
     rc = fs_mkdirs(path, e);
     *slash = '/';
-    if (rc == 0) {
-        FILE *f = fopen(path, "we");
-
-        if (!f || fwrite(w->source, 1, w->source_len, f) != w->source_len)
-            rc = err_sys(e, "%s: cannot write", path);
-        if (f && fclose(f) != 0 && rc == 0)
-            rc = err_sys(e, "%s: cannot write", path);
-    }
+    if (rc == 0)
+        rc = fs_replace_later(path, w->source.p, w->source.n, e);
     free(path);
     return rc;
 }
@@ -217,36 +153,33 @@ static int write_row(struct pass *p, const struct waiting *w, struct err *e)
 {
     const struct overlap_result *r = &w->known->result;
     json_t *line = manifest_line(p, w);
-    int rc = 0;
 
-    json_dumpf(line, p->manifest, JSON_COMPACT);
-    putc('\n', p->manifest);
     if (p->d->note)
         p->d->note(line, p->d->arg);
-    json_decref(line);
     p->sums->rows++;
     p->sums->fuzzy += r->fuzzy;
     p->sums->ngram += r->ngram;
     p->sums->both += r->fuzzy && r->ngram;
+    if (jsonl_add(p->manifest, line, e) < 0)
+        return -1;
     if (r->fuzzy || r->ngram)
         return 0;
     p->sums->kept++;
-    if (p->folder) {
-        rc = keep_file(p, w, e);
-    } else {
-        fwrite(w->source, 1, w->source_len, p->out);
-        putc('\n', p->out);
-    }
-    return rc;
+    return p->folder ? keep_file(p, w, e) : jsonl_put(p->rows, w->source, e);
 }
 
 /* ---- batches ---- */
 
-static void decontaminate_add_row(struct pass *p, const struct row *row)
+static struct str copied(struct pass *p, struct str s)
+{
+    return (struct str){arena_strndup(&p->memory, s.p, s.n), s.n};
+}
+
+static void add_text_row(struct pass *p, const struct text_row *row)
 {
     unsigned char digest[32];
-    struct known *k;
     struct str key = {(const char *)digest, sizeof(digest)};
+    struct known *k;
 
     hash_bytes(row->text.p, row->text.n, digest);
     k = map_get(&p->known, key);
@@ -254,29 +187,15 @@ static void decontaminate_add_row(struct pass *p, const struct row *row)
         p->sums->duplicates++;
     } else {
         k = arena_alloc(&p->arena, sizeof(*k));
+        k->text = copied(p, row->text);
         map_set(&p->known, key, k);
-        p->copy = xgrow(p->copy, &p->copy_cap, p->copies, sizeof(*p->copy));
-        p->copy[p->copies] = xstrndup(row->text.p, row->text.n);
-        k->text = (struct str){p->copy[p->copies++], row->text.n};
         p->fresh = xgrow(p->fresh, &p->fresh_cap, p->fresh_len, sizeof(k));
         p->fresh[p->fresh_len++] = k;
     }
     p->row = xgrow(p->row, &p->cap, p->len, sizeof(*p->row));
-    p->row[p->len++] = (struct waiting){xstrdup(row->name),
-                                        xstrndup(row->source.p, row->source.n),
-                                        row->line, row->source.n, k};
+    p->row[p->len++] = (struct waiting){arena_strdup(&p->memory, row->name),
+                                        copied(p, row->source), row->line, k};
     p->bytes += row->source.n + row->text.n;
-}
-
-static void clear_batch(struct pass *p)
-{
-    for (size_t i = 0; i < p->len; i++) {
-        free(p->row[i].name);
-        free(p->row[i].source);
-    }
-    for (size_t i = 0; i < p->copies; i++)
-        free(p->copy[i]);
-    p->len = p->copies = p->fresh_len = p->bytes = 0;
 }
 
 static int finish_batch(struct pass *p, struct err *e)
@@ -294,17 +213,18 @@ static int finish_batch(struct pass *p, struct err *e)
     free(result);
     for (size_t i = 0; rc == 0 && i < p->len; i++)
         rc = write_row(p, &p->row[i], e);
-    clear_batch(p);
+    p->len = p->fresh_len = p->bytes = 0;
+    arena_reset(&p->memory);
     return rc;
 }
 
-static int pass_rows(struct pass *p, struct rows *rows, struct err *e)
+static int pass_rows(struct pass *p, struct texts *rows, struct err *e)
 {
-    struct row row;
+    struct text_row row;
     int rc;
 
-    while ((rc = rows_next(rows, &row, e)) > 0) {
-        decontaminate_add_row(p, &row);
+    while ((rc = texts_next(rows, &row, e)) > 0) {
+        add_text_row(p, &row);
         if ((p->len == BATCH_ROWS || p->bytes > BATCH_BYTES) &&
             finish_batch(p, e) < 0)
             return -1;
@@ -316,10 +236,10 @@ int decontaminate(const struct decontaminate *d,
                   struct decontaminate_sums *sums, struct err *e)
 {
     struct pass p = {.d = d, .sums = sums, .folder = fs_is_dir(d->in)};
-    struct rows_how how = {.suffix = p.folder ? ".py" : NULL,
-                           .jsonl = !p.folder,
-                           .field = p.folder ? NULL : d->field};
-    struct rows *rows = rows_open(d->in, &how, e);
+    struct texts_how how = {.suffix = p.folder ? ".py" : NULL,
+                            .jsonl = !p.folder,
+                            .field = p.folder ? NULL : d->field};
+    struct texts *rows = texts_open(d->in, &how, e);
     int rc = -1;
 
     *sums = (struct decontaminate_sums){0};
@@ -327,18 +247,17 @@ int decontaminate(const struct decontaminate *d,
         return -1;
     map_init(&p.known);
     arena_init(&p.arena);
+    arena_init(&p.memory);
     if (begin_output(&p, e) == 0 && pass_rows(&p, rows, e) == 0)
         rc = end_output(&p, e);
-    if (rc < 0)
-        drop_output(&p);
-    clear_batch(&p);
+    jsonl_drop(p.manifest);
+    jsonl_drop(p.rows);
+    fs_fresh_drop(&p.dir);
     free(p.row);
-    free(p.copy);
     free(p.fresh);
-    free(p.part);
-    free(p.part_manifest);
     map_release(&p.known);
     arena_release(&p.arena);
-    rows_close(rows);
+    arena_release(&p.memory);
+    texts_close(rows);
     return rc;
 }

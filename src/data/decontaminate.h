@@ -5,7 +5,7 @@
 #define DATA_DECONTAMINATE_H
 
 #include "data/overlap.h"
-#include "data/rows.h"
+#include "data/texts.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,6 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "data/fresh.h"
 #include "run/archives.h"
 
 #include <stdlib.h>
@@ -391,8 +390,8 @@ static int end_files(struct pass *p, const char *dir, struct err *e)
 
 static int write_all(struct pass *p, struct err *e)
 {
-    struct fresh f;
-    int rc = fresh_begin(&f, p->how->out, e);
+    struct fs_fresh f;
+    int rc = fs_fresh_begin(&f, p->how->out, false, e);
 
     if (rc == 0)
         rc = open_files(p, f.dir, e);
@@ -401,10 +400,10 @@ static int write_all(struct pass *p, struct err *e)
     if (rc == 0)
         rc = end_files(p, f.dir, e);
     if (rc == 0)
-        rc = fresh_end(&f, e);
+        rc = fs_fresh_end(&f, e);
     for (size_t i = 0; i < EXPORT_FILES; i++)
         jsonl_drop(p->file[i]);
-    fresh_drop(&f);
+    fs_fresh_drop(&f);
     return rc;
 }
 

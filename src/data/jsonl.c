@@ -70,19 +70,26 @@ static int squeeze(struct jsonl *j, const char *p, size_t n,
     return 0;
 }
 
+static int pass_on(struct jsonl *j, struct str text, struct err *e)
+{
+    return j->pack ? squeeze(j, text.p, text.n, ZSTD_e_continue, e)
+                   : put(j, text.p, text.n, e);
+}
+
+int jsonl_put(struct jsonl *j, struct str line, struct err *e)
+{
+    j->sums.lines++;
+    return pass_on(j, line, e) < 0 ? -1 : pass_on(j, STR_LIT("\n"), e);
+}
+
 int jsonl_add(struct jsonl *j, json_t *line, struct err *e)
 {
     char *text = json_dumps(line, JSON_COMPACT);
-    size_t n;
     int rc;
 
     if (!text)
         BUG("a line that is not JSON");
-    n = strlen(text);
-    text[n] = '\n'; /* in place of the NUL */
-    rc = j->pack ? squeeze(j, text, n + 1, ZSTD_e_continue, e)
-                 : put(j, text, n + 1, e);
-    j->sums.lines++;
+    rc = jsonl_put(j, str_of(text), e);
     free(text);
     json_decref(line);
     return rc;

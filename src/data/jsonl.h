@@ -21,6 +21,8 @@ struct jsonl_sums {
 
 /* NULL: the file cannot be created. */
 struct jsonl *jsonl_open(const char *path, bool zstd, struct err *e);
+/* A line as it is, without its end. */
+int jsonl_put(struct jsonl *j, struct str line, struct err *e);
 /* Takes the reference. */
 int jsonl_add(struct jsonl *j, json_t *line, struct err *e);
 /* Closes the file; releases `j` in any case. */

@@ -3,14 +3,13 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "data/fresh.h"
 #include "verify/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct listing {
-    struct fresh dir;
+    struct fs_fresh dir;
     struct archives_copied *count;
     struct map known; /* tasks, by hash */
     struct buf index;
@@ -137,7 +136,7 @@ int kernels_write(const char *const *run, size_t runs, const char *to,
                   struct archives_copied *out, struct err *e)
 {
     struct listing l = {.count = out};
-    int rc = fresh_begin(&l.dir, to, e);
+    int rc = fs_fresh_begin(&l.dir, to, false, e);
 
     *out = (struct archives_copied){0};
     map_init(&l.known);
@@ -152,8 +151,8 @@ int kernels_write(const char *const *run, size_t runs, const char *to,
     if (rc == 0)
         rc = write_index(&l, e);
     if (rc == 0)
-        rc = fresh_end(&l.dir, e);
-    fresh_drop(&l.dir);
+        rc = fs_fresh_end(&l.dir, e);
+    fs_fresh_drop(&l.dir);
     map_release(&l.known);
     buf_release(&l.index);
     return rc;

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "data/rows.h"
+#include "data/texts.h"
 #include "data/tokenizer.h"
 #include "source/py_lex.h"
 
@@ -448,19 +448,19 @@ struct files {
 
 static int read_folder(struct files *f, const char *dir, struct err *e)
 {
-    struct rows *r = rows_open(dir, &(struct rows_how){.suffix = ".py"}, e);
+    struct texts *r = texts_open(dir, &(struct texts_how){.suffix = ".py"}, e);
     size_t before = f->len;
-    struct row row;
+    struct text_row row;
     int rc;
 
     if (!r)
         return -1;
-    while ((rc = rows_next(r, &row, e)) > 0) {
+    while ((rc = texts_next(r, &row, e)) > 0) {
         f->item = xgrow(f->item, &f->cap, f->len, sizeof(*f->item));
         f->item[f->len++] = (struct file){
             xstrdup(row.path), {xstrndup(row.text.p, row.text.n), row.text.n}};
     }
-    rows_close(r);
+    texts_close(r);
     if (rc == 0 && f->len == before)
         return err_set(e, ERR_INPUT,
                        "%s: no .py file below it; --against takes a folder of "

@@ -139,7 +139,7 @@ uint32_t vocab_special(const struct vocab *v, const char *p, size_t n,
     return VOCAB_NONE;
 }
 
-static bool is_special(struct str text)
+static bool is_special_token(struct str text)
 {
     for (size_t i = 0; i < SPECIALS; i++)
         if (str_eq(text, specials[i]))
@@ -320,7 +320,7 @@ static int add_member(struct vocab *v, struct str key, const json_t *value,
                        "the token \"%.*s\" has no id; a vocabulary is one "
                        "object of tokens and their ids",
                        (int)(key.n < 80 ? key.n : 80), key.p);
-    if (is_special(key))
+    if (is_special_token(key))
         return 0;
     for (size_t i = 0; i < key.n;) {
         uint32_t cp;

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/export.h"
-#include "data/fresh.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -202,7 +201,7 @@ static void test_export(const struct samples_how *samples, const char *dir)
                              .messages = true,
                              .overlap = "so"};
     struct export_sums s;
-    struct fresh there = {.to = out};
+    struct fs_fresh there = {.to = out};
 
     ok(export_records(&how, &s, &e) == ASK_DONE, "an export");
     ok(s.problems == 3 && s.one_stage == 1 && s.phase[0] == 2 &&
@@ -215,7 +214,7 @@ static void test_export(const struct samples_how *samples, const char *dir)
        "a folder that exists is not replaced");
     export_release(&s);
     there.dir = out; /* to remove it */
-    fresh_drop(&there);
+    fs_fresh_drop(&there);
 }
 
 /* ---- the benchmark in a prompt ---- */
@@ -279,21 +278,21 @@ static void test_fresh(const char *dir)
 {
     char *path = fs_join(dir, "new"), *sub;
     struct err e = ERR_INIT;
-    struct fresh f;
+    struct fs_fresh f;
 
-    ok(fresh_begin(&f, path, &e) == 0 && !fs_is_dir(path) && fs_is_dir(f.dir),
+    ok(fs_fresh_begin(&f, path, false, &e) == 0 && !fs_is_dir(path) && fs_is_dir(f.dir),
        "a folder is filled under another name");
     sub = fs_join(f.dir, "a/b");
     ok(fs_mkdirs(sub, &e) == 0, "and may have others");
-    fresh_drop(&f);
+    fs_fresh_drop(&f);
     ok(!fs_is_dir(sub) && !fs_is_dir(path), "dropped: nothing is left");
     free(sub);
-    ok(fresh_begin(&f, path, &e) == 0 && fresh_end(&f, &e) == 0 &&
+    ok(fs_fresh_begin(&f, path, false, &e) == 0 && fs_fresh_end(&f, &e) == 0 &&
            fs_is_dir(path),
        "ended: it has its name");
-    ok(fresh_begin(&f, path, &e) < 0 && e.kind == ERR_INPUT,
+    ok(fs_fresh_begin(&f, path, false, &e) < 0 && e.kind == ERR_INPUT,
        "it must not exist");
-    fresh_drop(&f);
+    fs_fresh_drop(&f);
     rmdir(path);
     free(path);
 }

@@ -1,5 +1,5 @@
-/* rows.c: walking a folder, reading lines. */
-#include "data/rows.h"
+/* texts.c: walking a folder, reading lines. */
+#include "data/texts.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -12,11 +12,11 @@
 
 #define DEPTH 32
 
-struct rows {
-    struct rows_how how;
+struct texts {
+    struct texts_how how;
     char **path; /* of all files */
-    size_t *name_at;
-    size_t len, cap, name_cap, next, skipped;
+    size_t len, cap, next, skipped;
+    size_t name_at; /* where a name begins in a path */
     bool folder;
     /* the file that is open, if it is JSONL */
     FILE *file;
@@ -26,16 +26,14 @@ struct rows {
     json_t *object;
 };
 
-static void add_file(struct rows *r, const char *path, size_t name_at)
+static void add_file(struct texts *r, const char *path)
 {
     r->path = xgrow(r->path, &r->cap, r->len, sizeof(*r->path));
-    r->name_at = xgrow(r->name_at, &r->name_cap, r->len, sizeof(*r->name_at));
-    r->path[r->len] = xstrdup(path);
-    r->name_at[r->len++] = name_at;
+    r->path[r->len++] = xstrdup(path);
 }
 
-static int add_folder(struct rows *r, const char *dir, size_t name_at,
-                      int depth, struct err *e)
+static int add_folder(struct texts *r, const char *dir, int depth,
+                      struct err *e)
 {
     struct fs_names names = {0};
     int rc = fs_list(dir, false, &names, e);
@@ -46,46 +44,47 @@ static int add_folder(struct rows *r, const char *dir, size_t name_at,
         if (names.name[i][0] == '.')
             ;
         else if (fs_is_dir(path))
-            rc = depth ? add_folder(r, path, name_at, depth - 1, e)
+            rc = depth ? add_folder(r, path, depth - 1, e)
                        : err_set(e, ERR_INPUT,
                                  "%s: deeper than %d folders; name a folder "
                                  "further down",
                                  path, DEPTH);
         else if (fs_is_file(path) &&
                  (!r->how.suffix || str_ends(str_of(path), r->how.suffix)))
-            add_file(r, path, name_at);
+            add_file(r, path);
         free(path);
     }
     fs_names_release(&names);
     return rc;
 }
 
-struct rows *rows_open(const char *path, const struct rows_how *how,
-                       struct err *e)
+struct texts *texts_open(const char *path, const struct texts_how *how,
+                         struct err *e)
 {
-    struct rows *r = xcalloc(1, sizeof(*r));
+    struct texts *r = xcalloc(1, sizeof(*r));
     size_t n = strlen(path);
 
     r->how = *how;
-    buf_init(&r->bytes, ROWS_MAX_BYTES);
+    buf_init(&r->bytes, TEXTS_MAX_BYTES);
     r->folder = fs_is_dir(path);
-    if (!r->folder)
-        add_file(r, path, 0);
-    else if (add_folder(r, path, n + (n && path[n - 1] != '/'), DEPTH, e) < 0) {
-        rows_close(r);
+    if (r->folder)
+        r->name_at = n + (n && path[n - 1] != '/');
+    else
+        add_file(r, path);
+    if (r->folder && add_folder(r, path, DEPTH, e) < 0) {
+        texts_close(r);
         return NULL;
     }
     return r;
 }
 
-void rows_close(struct rows *r)
+void texts_close(struct texts *r)
 {
     if (!r)
         return;
     for (size_t i = 0; i < r->len; i++)
         free(r->path[i]);
     free(r->path);
-    free(r->name_at);
     if (r->file && r->file != stdin)
         fclose(r->file);
     buf_release(&r->bytes);
@@ -93,14 +92,14 @@ void rows_close(struct rows *r)
     free(r);
 }
 
-size_t rows_skipped(const struct rows *r)
+size_t texts_skipped(const struct texts *r)
 {
     return r->skipped;
 }
 
 /* ---- whole files ---- */
 
-static int next_file(struct rows *r, struct row *out, struct err *e)
+static int next_file(struct texts *r, struct text_row *out, struct err *e)
 {
     while (r->next < r->len) {
         size_t i = r->next++;
@@ -114,7 +113,7 @@ static int next_file(struct rows *r, struct row *out, struct err *e)
             continue;
         }
         out->path = r->path[i];
-        out->name = r->path[i] + r->name_at[i];
+        out->name = r->path[i] + r->name_at;
         out->source = (struct str){buf_str(&r->bytes), r->bytes.len};
         out->text = out->source;
         return 1;
@@ -124,7 +123,7 @@ static int next_file(struct rows *r, struct row *out, struct err *e)
 
 /* ---- lines ---- */
 
-static int open_next(struct rows *r, struct err *e)
+static int open_next(struct texts *r, struct err *e)
 {
     const char *path = r->path[r->next++];
 
@@ -138,7 +137,7 @@ static int open_next(struct rows *r, struct err *e)
 }
 
 /* One line without its end; 0 at the end of the file. */
-static int read_line(struct rows *r, const char *path, struct err *e)
+static int read_line(struct texts *r, const char *path, struct err *e)
 {
     char chunk[65536];
 
@@ -166,7 +165,7 @@ static int read_line(struct rows *r, const char *path, struct err *e)
     }
 }
 
-static int read_object(struct rows *r, const char *path, struct row *out,
+static int read_object(struct texts *r, const char *path, struct text_row *out,
                        struct err *e)
 {
     json_t *text;
@@ -195,7 +194,7 @@ static int read_object(struct rows *r, const char *path, struct row *out,
     return 1;
 }
 
-static int next_line(struct rows *r, struct row *out, struct err *e)
+static int next_line(struct texts *r, struct text_row *out, struct err *e)
 {
     for (;;) {
         int rc;
@@ -207,7 +206,7 @@ static int next_line(struct rows *r, struct row *out, struct err *e)
                 return -1;
         }
         out->path = r->path[r->next - 1];
-        out->name = out->path + r->name_at[r->next - 1];
+        out->name = out->path + r->name_at;
         rc = read_line(r, out->path, e);
         if (rc < 0)
             return -1;
@@ -224,8 +223,8 @@ static int next_line(struct rows *r, struct row *out, struct err *e)
     }
 }
 
-int rows_next(struct rows *r, struct row *out, struct err *e)
+int texts_next(struct texts *r, struct text_row *out, struct err *e)
 {
-    *out = (struct row){0};
+    *out = (struct text_row){0};
     return r->how.jsonl ? next_line(r, out, e) : next_file(r, out, e);
 }

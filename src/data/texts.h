@@ -1,8 +1,8 @@
-/* rows.h: texts out of files: each file of a folder, or each line of a JSONL file.
+/* texts.h: texts out of files: each file of a folder, or each line of a JSONL file.
  * One is in memory at a time. Hidden files are passed over, and so are files of a
  * folder that are not text (they have a NUL); names come in byte order. */
-#ifndef DATA_ROWS_H
-#define DATA_ROWS_H
+#ifndef DATA_TEXTS_H
+#define DATA_TEXTS_H
 
 #include "base/err.h"
 #include "base/str.h"
@@ -11,18 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROWS_MAX_BYTES ((size_t)256 << 20) /* of a file; of a line */
+#define TEXTS_MAX_BYTES ((size_t)256 << 20) /* of a file; of a line */
 
-struct rows;
+struct texts;
 
-struct rows_how {
+struct texts_how {
     const char *suffix; /* of a folder only these files; NULL: all */
     bool jsonl;         /* files are JSONL */
     const char *field;  /* the member that is the text; NULL: none is */
 };
 
 /* Borrowed until the next call. */
-struct row {
+struct text_row {
     const char *path;
     const char *name;  /* the path inside the folder; of a file, its path */
     size_t line;       /* JSONL: from 1; else 0 */
@@ -32,12 +32,12 @@ struct row {
 };
 
 /* `path` is a file, a folder or "-". NULL: it cannot be read. */
-struct rows *rows_open(const char *path, const struct rows_how *how,
-                       struct err *e);
+struct texts *texts_open(const char *path, const struct texts_how *how,
+                         struct err *e);
 /* 1: a row; 0: there are no more; -1: "FILE:LINE: …". Empty lines do not count. */
-int rows_next(struct rows *r, struct row *out, struct err *e);
+int texts_next(struct texts *r, struct text_row *out, struct err *e);
 /* How many files were passed over because they are not text. */
-size_t rows_skipped(const struct rows *r);
-void rows_close(struct rows *r);
+size_t texts_skipped(const struct texts *r);
+void texts_close(struct texts *r);
 
 #endif
