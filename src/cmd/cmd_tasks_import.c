@@ -2,7 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "data/book_import.h"
+#include "data/book.h"
 #include "io/term.h"
 
 #include <stdio.h>
@@ -69,7 +69,7 @@ static void import_on_step(const json_t *line, uint64_t done, uint64_t total,
     term_set(s->bar, import_units(s, done), note);
 }
 
-static void import_print(const struct book_manifest *m)
+static void import_print(const struct book *m)
 {
     printf("%zu row%s: %zu kept\n", m->rows, m->rows == 1 ? "" : "s",
            m->count[BOOK_KEPT]);
@@ -86,21 +86,20 @@ static int import_all(const struct import_values *v, const char *in,
         v->v.precision ? v->v.precision : precision_names[PRECISION_FP32];
     struct job_opts job = verifying_job(&v->v, precision);
     struct show show = {.json = v->v.json, .folder = fs_is_dir(in)};
-    struct book_import_opts o = {.home = home,
-                                 .in = in,
-                                 .out = v->out,
-                                 .box = v->v.box,
-                                 .unsafe = v->v.unsafe,
-                                 .limit = (size_t)v->limit,
-                                 .scale = v->scale,
-                                 .job = &job,
-                                 .step = import_on_step,
-                                 .arg = &show};
+    struct book_how o = {.home = home,
+                         .in = in,
+                         .box = v->v.box,
+                         .unsafe = v->v.unsafe,
+                         .limit = (size_t)v->limit,
+                         .scale = v->scale,
+                         .job = &job,
+                         .step = import_on_step,
+                         .arg = &show};
     json_t *settings = json_pack("{s:b, s:b, s:s}", "scale", v->scale, "verify",
                                  !v->no_verify, "precision", precision);
-    struct book_manifest m = {.fd = -1};
+    struct book m = {.fd = -1};
     struct verifying g = {0};
-    int rc = book_manifest_open(&m, v->out, settings, e);
+    int rc = book_open(&m, v->out, settings, e);
 
     job.foreign = true;
     if (rc == 0 && !v->no_verify) {
@@ -108,7 +107,7 @@ static int import_all(const struct import_values *v, const char *in,
         o.verifying = &g;
     }
     if (rc == 0)
-        rc = book_import(&o, &m, e);
+        rc = book_import(&m, &o, e);
     term_close(show.bar);
     if (rc > 0)
         verifying_hint(&g);
@@ -117,7 +116,7 @@ static int import_all(const struct import_values *v, const char *in,
     if (rc == 0 && m.count[BOOK_UNCHECKED])
         rc = 1;
     verifying_close(&g);
-    book_manifest_close(&m);
+    book_close(&m);
     json_decref(settings);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* test_book.c: the reasons why a row of KernelBook becomes no task. */
 #include "base/fs.h"
 #include "base/mem.h"
-#include "data/book_manifest.h"
+#include "data/book.h"
 #include "tap.h"
 
 #include <stdlib.h>

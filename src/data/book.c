@@ -1,4 +1,4 @@
-/* book_import.c: one coroutine reads the rows, and each row has one. Rows go through
+/* book.c: one coroutine reads the rows, and each row has one. Rows go through
  * a queue: its head is written as soon as it is settled, so the manifest keeps the
  * order while the verifier works on many.
  *
@@ -6,7 +6,7 @@
  * strangers are parsed by Python, in a process that can do nothing else. What it
  * says of a program is text to be written; which file that goes to, the importer
  * says. */
-#include "data/book_import.h"
+#include "data/book.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -14,14 +14,220 @@
 #include "llm/ask_all.h"
 #include "source/py_normal.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define AT_ONCE 64 /* rows that wait for the verifier */
-#define TRIES   2  /* at a row that the verifier failed */
-#define SIZE    4  /* what KernelBook has for every size */
-#define END_MS  2000
+#define MANIFEST "manifest.jsonl"
+#define SETTINGS "import.json"
+#define AT_ONCE  64 /* rows that wait for the verifier */
+#define TRIES    2  /* at a row that the verifier failed */
+#define SIZE     4  /* what KernelBook has for every size */
+#define END_MS   2000
+
+const struct book_reason_row book_reasons[BOOK_REASONS] = {
+    [BOOK_KEPT] = {"kept", "the row became a task"},
+    [BOOK_FIELDS] = {"fields", "the row has no python_code or entry_point"},
+    [BOOK_SYNTAX] = {"syntax", "Python cannot parse the program"},
+    [BOOK_ENTRY] = {"entry", "the entry class, its forward, get_inputs or "
+                             "get_init_inputs is missing"},
+    [BOOK_COLLISION] = {"collision", "the entry class cannot be renamed: Model "
+                                     "or its own name has another use"},
+    [BOOK_IMPORT] = {"import", "the program uses a module that is neither "
+                               "torch, numpy nor Python's own"},
+    [BOOK_ARGUMENTS] = {"arguments", "the constructor's keyword arguments "
+                                     "cannot be given by position"},
+    [BOOK_RANDOM] = {"random", "forward draws random numbers"},
+    [BOOK_OUTPUT] = {"output", "forward does not return one tensor, and its "
+                               "first item cannot be selected"},
+    [BOOK_DUPLICATE] = {"duplicate", "an earlier row has the same program"},
+    [BOOK_UNUSABLE] = {"unusable", "the task does not pass 'tasks check'"},
+    [BOOK_UNCHECKED] = {"unchecked", "the verifier failed twice; the same "
+                                     "command tries the row again"},
+};
+
+/* The reason with this code, or BOOK_REASONS. */
+static enum book_reason book_reason_of(const char *code)
+{
+    for (int i = 0; i < BOOK_REASONS; i++)
+        if (strcmp(book_reasons[i].code, code) == 0)
+            return (enum book_reason)i;
+    return BOOK_REASONS;
+}
+
+/* ---- the manifest ---- */
+
+static size_t row_of(const json_t *line)
+{
+    return (size_t)json_integer_value(json_object_get(line, "row"));
+}
+
+static uint64_t code_of(const json_t *line)
+{
+    return strtoull(jsn_str(line, "code"), NULL, 16);
+}
+
+/* Whether this row is there, but is to be tried again. */
+static bool is_unchecked(const struct book *b, size_t row)
+{
+    return row <= b->rows && b->row[row - 1].reason == BOOK_UNCHECKED;
+}
+
+/* The other row that has this program, or 0 after noting that `row` has it. */
+static size_t twin_of(struct book *b, const char hash[HASH_HEX], size_t row)
+{
+    struct str key = {hash, 32}; /* 128 bits */
+    size_t twin = (size_t)(uintptr_t)map_get(&b->programs, key);
+
+    if (!twin)
+        map_set(&b->programs, key, (void *)(uintptr_t)row);
+    return twin == row ? 0 : twin;
+}
+
+/* Takes the line after the others into account, as written or as read. */
+static int count_line(struct book *b, const json_t *line, size_t bytes)
+{
+    enum book_reason why = book_reason_of(jsn_str(line, "reason"));
+    const char *hash = jsn_str(line, "program");
+    size_t row = row_of(line);
+    bool again = is_unchecked(b, row);
+
+    if (why == BOOK_REASONS || !row || (!again && row != b->rows + 1))
+        return -1;
+    if (again) {
+        b->count[BOOK_UNCHECKED]--;
+        b->replaced = true;
+    } else {
+        b->row = xgrow(b->row, &b->cap, b->rows++, sizeof(*b->row));
+        if (strlen(hash) == HASH_HEX - 1)
+            twin_of(b, hash, row);
+    }
+    b->count[why]++;
+    b->row[row - 1] = (struct book_row){code_of(line), b->size, why};
+    b->size += bytes;
+    return 0;
+}
+
+/* A last line that is cut short is removed. */
+static int read_lines(struct book *b, struct err *e)
+{
+    struct buf all;
+    struct str rest, line;
+    size_t number = 0;
+    int rc;
+
+    buf_init(&all, BUF_UNLIMITED);
+    rc = fs_read(b->path, &all, e);
+    rest = (struct str){buf_str(&all), all.len};
+    while (rc == 0 && str_cut(&rest, '\n', &line)) {
+        json_t *v = jsn_parse_part(b->path, ++number, line.p, line.n, e);
+
+        if (!v)
+            rc = -1;
+        else if (count_line(b, v, line.n + 1) < 0)
+            rc = err_set(e, ERR_INPUT,
+                         "%s:%zu: not the line of this row; use another folder",
+                         b->path, number);
+        json_decref(v);
+    }
+    if (rc == 0 && ftruncate(b->fd, (off_t)b->size) < 0)
+        rc = err_sys(e, "%s", b->path);
+    buf_release(&all);
+    return rc;
+}
+
+/* The settings of the import that began this folder. */
+static int check_settings(const char *dir, json_t *settings, struct err *e)
+{
+    char *path = fs_join(dir, SETTINGS), *text;
+    json_t *old = NULL;
+    int rc = 0;
+
+    if (fs_is_file(path)) {
+        old = jsn_read(path, e);
+        if (!old)
+            rc = -1;
+        else if (!json_equal(old, settings))
+            rc = err_set(e, ERR_INPUT,
+                         "%s: this folder was begun with other options; "
+                         "repeat those, or use another folder",
+                         path);
+        json_decref(old);
+    } else {
+        text = json_dumps(settings, JSON_INDENT(2) | JSON_SORT_KEYS);
+        rc = fs_replace(path, text, strlen(text), e);
+        free(text);
+    }
+    free(path);
+    return rc;
+}
+
+int book_open(struct book *b, const char *dir, json_t *settings, struct err *e)
+{
+    *b = (struct book){.dir = dir, .path = fs_join(dir, MANIFEST), .fd = -1};
+    map_init(&b->programs);
+    if (fs_mkdirs(dir, e) < 0 || check_settings(dir, settings, e) < 0)
+        return -1;
+    b->fd = open(b->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    return b->fd < 0 ? err_sys(e, "%s", b->path) : read_lines(b, e);
+}
+
+void book_close(struct book *b)
+{
+    if (b->fd >= 0) {
+        syncfs(b->fd); /* the tasks' files, too */
+        close(b->fd);
+    }
+    map_release(&b->programs);
+    free(b->row);
+    free(b->path);
+    *b = (struct book){.fd = -1};
+}
+
+/* Appends the line of the next row, or of one that was tried again. */
+static int append_line(struct book *b, const json_t *line, struct err *e)
+{
+    char *text = json_dumps(line, JSON_COMPACT), *whole;
+    size_t n;
+    int rc;
+
+    whole = xasprintf("%s\n", text);
+    n = strlen(whole);
+    rc = fs_write_all(b->fd, whole, n, e);
+    free(whole);
+    free(text);
+    if (rc < 0)
+        return err_wrap(e, "%s", b->path);
+    if (count_line(b, line, n) < 0)
+        BUG("a line of the manifest in the wrong order");
+    return 0;
+}
+
+/* Leaves one line for each row, in their order, if some have two. */
+static int tidy_lines(struct book *b, struct err *e)
+{
+    struct buf all, out;
+    int rc;
+
+    if (!b->replaced)
+        return 0;
+    buf_init(&all, BUF_UNLIMITED);
+    buf_init(&out, BUF_UNLIMITED);
+    rc = fs_read(b->path, &all, e);
+    for (size_t i = 0; rc == 0 && i < b->rows; i++) {
+        const char *line = all.data + b->row[i].at;
+
+        buf_put(&out, line, strcspn(line, "\n") + 1);
+    }
+    if (rc == 0)
+        rc = fs_replace(b->path, buf_str(&out), out.len, e);
+    buf_release(&all);
+    buf_release(&out);
+    return rc;
+}
 
 struct item {
     struct importer *im;
@@ -37,8 +243,8 @@ struct item {
 };
 
 struct importer {
-    const struct book_import_opts *o;
-    struct book_manifest *m;
+    const struct book_how *o;
+    struct book *book;
     struct loop *loop; /* the verifier's, or our own */
     struct server python;
     struct co_event told; /* the answer is there */
@@ -80,32 +286,24 @@ static void on_frame(struct server *s, const struct frame *f, void *arg)
 /* Rows before the first that is new, or to be tried again, are only identified. */
 static int start_python(struct importer *im, struct err *e)
 {
-    const struct book_import_opts *o = im->o;
+    const struct book_how *o = im->o;
     char *script = fs_join(o->home->dir, "worker/importer.py"), from[24];
-    const char *argv[16];
-    size_t first = 1, n = 0;
+    const char *argv[16] = {o->home->python, "-B",         script,
+                            "--home",        o->home->dir, "--box",
+                            o->box,          "--from",     from};
+    size_t first = 1, n = 9;
     int rc;
 
-    while (first <= im->m->rows &&
-           !(o->verifying && book_manifest_is_open(im->m, first)))
+    while (first <= im->book->rows &&
+           !(o->verifying && is_unchecked(im->book, first)))
         first++;
     snprintf(from, sizeof(from), "%zu", first);
-    argv[n++] = o->home->python;
-    argv[n++] = "-B";
-    argv[n++] = script;
-    argv[n++] = "--home";
-    argv[n++] = o->home->dir;
-    argv[n++] = "--box";
-    argv[n++] = o->box;
-    argv[n++] = "--from";
-    argv[n++] = from;
     if (o->unsafe)
         argv[n++] = "--unsafe";
     if (o->scale)
         argv[n++] = "--scale";
     argv[n++] = "--";
-    argv[n++] = o->in;
-    argv[n] = NULL;
+    argv[n] = o->in;
     im->python.fn = on_frame;
     im->python.arg = im;
     rc = server_start(&im->python, im->loop, argv, NULL, e);
@@ -204,9 +402,7 @@ static void take_in(struct item *it)
     }
     hash_program(text_of(it), hash);
     json_object_set_new(it->line, "program", json_string(hash));
-    twin = book_manifest_twin(
-        im->m, hash,
-        (size_t)json_integer_value(json_object_get(it->line, "row")));
+    twin = twin_of(im->book, hash, row_of(it->line));
     if (twin) {
         snprintf(detail, sizeof(detail), "row %zu", twin);
         settle(it, BOOK_DUPLICATE, detail);
@@ -273,7 +469,7 @@ static int take_finding(struct item *it, const struct verifier_answer *d,
 static int check_item(struct item *it, struct err *e)
 {
     struct importer *im = it->im;
-    char *path = xasprintf("%s/%s.py", im->o->out, jsn_str(it->row, "stem"));
+    char *path = xasprintf("%s/%s.py", im->book->dir, jsn_str(it->row, "stem"));
     struct err one = ERR_INIT;
     struct task *t = task_from(path, text_of(it), &one);
     struct verifier_answer d = {0};
@@ -306,8 +502,8 @@ static json_t *scale_of(const struct item *it, const json_t *sizes)
 static int write_task(const struct item *it, struct err *e)
 {
     const char *stem = jsn_str(it->row, "stem");
-    char *path = xasprintf("%s/%s.py", it->im->o->out, stem);
-    char *side = xasprintf("%s/%s.json", it->im->o->out, stem);
+    char *path = xasprintf("%s/%s.py", it->im->book->dir, stem);
+    char *side = xasprintf("%s/%s.json", it->im->book->dir, stem);
     const json_t *sizes = json_object_get(it->row, "sizes");
     json_t *v =
         json_pack("{s:O}", "source", json_object_get(it->row, "source"));
@@ -340,7 +536,7 @@ static int write_item(struct item *it, struct err *e)
         json_object_set_new(it->line, "detail",
                             jsn_text(it->detail, strlen(it->detail)));
     if ((kept && write_task(it, e) < 0) ||
-        book_manifest_add(im->m, it->line, e) < 0)
+        append_line(im->book, it->line, e) < 0)
         return -1;
     im->o->step(it->line, im->done, im->total, im->o->arg);
     return 0;
@@ -401,18 +597,19 @@ static int add_row(struct importer *im, json_t *row)
 /* Whether the manifest has the row: 1, 0, or -1 for another one. */
 static int is_known(const struct importer *im, const json_t *row, struct err *e)
 {
+    const struct book *b = im->book;
     const json_t *line = json_object_get(row, "line");
-    size_t number = (size_t)json_integer_value(json_object_get(line, "row"));
+    size_t number = row_of(line);
 
-    if (number > im->m->rows)
+    if (number > b->rows)
         return 0;
-    if (book_manifest_differs(im->m, line))
+    if (b->row[number - 1].code != code_of(line))
         return err_set(e, ERR_INPUT,
                        "%s: row %zu of %s is not the one imported before; "
                        "use another folder",
-                       im->m->path, number, im->o->in);
+                       b->path, number, im->o->in);
     im->o->step(NULL, im->done, im->total, im->o->arg);
-    return !im->o->verifying || !book_manifest_is_open(im->m, number);
+    return !im->o->verifying || !is_unchecked(b, number);
 }
 
 /* A bad row ends the import, but not what was read before it. */
@@ -436,14 +633,13 @@ static int read_all(struct ask_all *a, size_t item, void *arg, struct err *e)
     return ask_all_wait(&im->rows) < 0 ? -1 : rc;
 }
 
-int book_import(const struct book_import_opts *o, struct book_manifest *m,
-                struct err *e)
+int book_import(struct book *b, const struct book_how *how, struct err *e)
 {
-    struct importer im = {.o = o, .m = m, .bad = ERR_INIT};
+    struct importer im = {.o = how, .book = b, .bad = ERR_INIT};
     int rc;
 
     im.tail = &im.head;
-    im.loop = o->verifying ? o->verifying->loop : loop_new(e);
+    im.loop = how->verifying ? how->verifying->loop : loop_new(e);
     rc = im.loop ? start_python(&im, e) : -1;
     im.all.part.loop = im.loop;
     if (rc == 0 && ask_all(&im.all, 1, read_all, &im, e) == ASK_FAILED)
@@ -451,14 +647,14 @@ int book_import(const struct book_import_opts *o, struct book_manifest *m,
     if (rc == 0 && im.head)
         rc = 1;
     if (rc == 0)
-        rc = book_manifest_tidy(m, e);
+        rc = tidy_lines(b, e);
     for (struct item *it = im.head, *next; it; it = next) {
         next = it->next;
         item_free(it);
     }
     if (im.python.loop)
         server_end(&im.python, END_MS);
-    if (im.loop && !o->verifying)
+    if (im.loop && !how->verifying)
         loop_free(im.loop);
     json_decref(im.row);
     return rc;
