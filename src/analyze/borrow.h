@@ -1,9 +1,8 @@
 /* borrow.h: asks a model how much of a kernel comes from the examples that its
  * attempt was shown (appendix N.1).
  *
- * A question is known by its prompt, so an answer that is stored is never paid
- * for again, whichever runs it is asked for. An answer that cannot be read is
- * asked for once more. */
+ * Its prompt identifies a question, so a stored answer is never paid for again,
+ * even for other runs. An answer that cannot be read is requested once more. */
 #ifndef ANALYZE_BORROW_H
 #define ANALYZE_BORROW_H
 

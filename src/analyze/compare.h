@@ -1,4 +1,4 @@
-/* compare.h: runs side by side, on the tasks that they have in common. */
+/* compare.h: compares runs on the tasks that they have in common. */
 #ifndef ANALYZE_COMPARE_H
 #define ANALYZE_COMPARE_H
 

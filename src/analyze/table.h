@@ -1,6 +1,6 @@
 /* table.h: a table as a value: columns, rows of cells, notes; and the one place
  * that prints tables. Texts are copied and may hold anything: what a task, a
- * model or a compiler wrote is made harmless for where it is printed. */
+ * model or a compiler wrote is escaped for the place where it is printed. */
 #ifndef ANALYZE_TABLE_H
 #define ANALYZE_TABLE_H
 

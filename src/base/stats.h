@@ -1,6 +1,6 @@
 /* stats.h: the statistics of a comparison, over plain numbers. Nothing here
- * knows what a run is, and nothing fails: where a value is not defined, the
- * comment says what stands for it. */
+ * knows what a run is, and nothing fails: if a value is not defined, the
+ * comment says what is returned instead. */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 

@@ -1,10 +1,10 @@
 /* contract.h: the form of a decomposition of one problem, as JSON: what a model
- * proposes, what the verifier answers, and what a folder keeps. The three differ
- * in little. docs/CURRICULUM.md describes the members.
+ * proposes, what the verifier answers, and what a folder keeps. The three
+ * hardly differ. docs/CURRICULUM.md describes the members.
  *
  * All three are foreign bytes: every member is checked before anything uses it.
- * What only running can tell (shapes, values, whether the pieces compose) is the
- * verifier's. */
+ * The verifier checks what only running can tell (shapes, values, whether the
+ * pieces compose). */
 #ifndef CURRICULUM_CONTRACT_H
 #define CURRICULUM_CONTRACT_H
 

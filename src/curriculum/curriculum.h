@@ -1,6 +1,6 @@
 /* curriculum.h: problems and the pieces that they were divided into. Pieces are
- * tasks; who has solved them has seen most of what the problem needs. Equal
- * pieces of several problems are one piece.
+ * tasks; their kernels show most of what the problem needs. Equal pieces of
+ * several problems are one piece.
  *
  * A curriculum is kept in a folder (docs/CURRICULUM.md):
  *

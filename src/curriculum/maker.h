@@ -1,14 +1,14 @@
 /* maker.h: makes a curriculum from tasks.
  *
- * The verifier divides each task (verifier.h). With a model, that division is where
- * the model starts from: it proposes another, which the verifier validates. A
- * proposal that is refused goes back to the model with the reasons, three times
- * at most; after that the division without a model is used.
+ * The verifier divides each task (verifier.h). A model starts from that
+ * division and proposes another, which the verifier validates. A refused
+ * proposal goes back to the model with the reasons, at most three times; after
+ * that the division without a model is used.
  *
- * Every call goes through the ledger, known by the task, the level, the turn and
- * the prompt. What a prompt says follows from the task, from the verifier's
- * answers and from earlier replies: work that was stopped is repeated from the
- * store, for nothing, up to where it stopped. */
+ * Every call goes through the ledger; the task, the level, the turn and the
+ * prompt identify it. A prompt follows from the task, the verifier's answers
+ * and earlier replies. So work that was stopped is repeated from the store, at
+ * no cost, up to where it stopped. */
 #ifndef CURRICULUM_MAKER_H
 #define CURRICULUM_MAKER_H
 

@@ -3,8 +3,8 @@
  * planning prompt that its run would have sent, and the plan; the coding prompt
  * with that plan, and the kernel.
  *
- * A question is known by its prompt, so an answer that is stored is never paid
- * for again. */
+ * Its prompt identifies a question, so a stored answer is never paid for again.
+ */
 #ifndef DATA_BACKFILL_H
 #define DATA_BACKFILL_H
 

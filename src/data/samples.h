@@ -1,8 +1,7 @@
-/* samples.h: the tasks of runs that data can be made of: solved (their kernel may
- * join an archive), each program once, and none of a benchmark.
- *
- * What a benchmark must not be in: the task, and the examples that its prompts
- * show, seeds of the pack aside. */
+/* samples.h: the tasks of runs that data can be made of: solved (their kernel
+ * may join an archive), each program once, and no program of a benchmark.
+ * Neither the task nor the examples in its prompts may overlap with the
+ * benchmark; only the pack's seeds are not compared. */
 #ifndef DATA_SAMPLES_H
 #define DATA_SAMPLES_H
 

@@ -1,6 +1,6 @@
-/* texts.h: texts out of files: each file of a folder, or each line of a JSONL file.
- * One is in memory at a time. Hidden files are passed over, and so are files of a
- * folder that are not text (they have a NUL); names come in byte order. */
+/* texts.h: texts out of files: each file of a folder, or each line of a JSONL
+ * file. One is in memory at a time. Hidden files are skipped, and so are files
+ * of a folder that are not text (they have a NUL); names come in byte order. */
 #ifndef DATA_TEXTS_H
 #define DATA_TEXTS_H
 

@@ -1,10 +1,9 @@
-/* link.h: frames on a connection that anybody may have opened.
- *
- * Both ends know a secret. Each proves it to the other before anything else is
- * said, on numbers that are new for every connection; after that every frame
- * carries a MAC over its contents and its place in the stream. So nobody without
- * the secret can say anything, change or drop a frame, or repeat one, here or on
- * another connection. Nothing is encrypted (docs/SCALE.md).
+/* link.h: frames on a connection that anybody may have opened. Both ends know a
+ * secret. Each first proves this to the other, with random numbers that are new
+ * for every connection. After that every frame carries a MAC over its contents
+ * and its place in the stream. So nobody without the secret can send, change,
+ * drop or repeat a frame, here or on another connection. Nothing is encrypted
+ * (docs/SCALE.md).
  *
  * Without a secret a link is a plain peer (io/frame.h): for a socketpair, which
  * nobody else can reach. */

@@ -1,13 +1,13 @@
-/* ask_all.h: many pieces of work that ask a model, the verifier, or both: kernels
- * whose plans are wanted, candidates, tasks that are to be divided. Each is one straight
- * function on a coroutine, which waits for its answers; a few hundred are at work
- * at a time. They end together: all done, or with the first end that concerns all
- * of them.
+/* ask_all.h: many pieces of work that ask a model, the verifier, or both:
+ * kernels whose plans are wanted, candidates, tasks that are to be divided.
+ * Each is one straight function on a coroutine, which waits for its answers; a
+ * few hundred run at a time. They end together: when all are done, or at the
+ * first failure that concerns all of them.
  *
- * When the work is stopped, replies that are under way are still waited for, since
- * they are paid for; what is in the store is not asked again when the program runs
- * again. The work ends at once when it is stopped a second time, when nothing is
- * under way, or when the client is patient. */
+ * When the work is stopped, it still waits for replies in progress, which are
+ * paid for; the next run of the program uses what is in the store. The work
+ * ends at once when it is stopped a second time, when no call is in progress,
+ * or when the client is patient. */
 #ifndef LLM_ASK_ALL_H
 #define LLM_ASK_ALL_H
 

@@ -1,7 +1,7 @@
-/* cassette.h: recorded answers: JSON Lines, compressed with zstd when the name ends
- * in ".zst". The first line is a header; every other line is an answer with its key
- * and the hash of its prompt (docs/MODELS.md). Every line stands alone: a recording
- * that was cut short loses at most its last answer. */
+/* cassette.h: recorded answers: JSON Lines, compressed with zstd when the name
+ * ends in ".zst". The first line is a header; every other line is an answer
+ * with its key and the hash of its prompt (docs/MODELS.md). A recording that
+ * was cut short loses at most its last answer. */
 #ifndef LLM_CASSETTE_H
 #define LLM_CASSETTE_H
 

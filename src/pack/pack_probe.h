@@ -1,6 +1,5 @@
 /* pack_probe.h: what each pack can do on this machine. A pack's probe.py prints
- * one line. That line, or the way the probe failed, becomes a level and a
- * reason. */
+ * one line. That line, or how the probe failed, gives a level and a reason. */
 #ifndef PACK_PACK_PROBE_H
 #define PACK_PACK_PROBE_H
 

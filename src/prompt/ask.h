@@ -1,6 +1,6 @@
-/* ask.h: the questions that are no attempts: borrowing, plans of kernels,
- * decomposition, reading for a guide, and asking again for JSON that could not be read. Answers to those
- * that want JSON are read with extract_json(). */
+/* ask.h: the questions outside of attempts: borrowing, plans of kernels,
+ * decomposition, reading for a guide, and asking again for JSON that could not
+ * be read. Answers to those that want JSON are read with extract_json(). */
 #ifndef PROMPT_ASK_H
 #define PROMPT_ASK_H
 

@@ -1,5 +1,4 @@
-/* files.h: the templates there are and what fills them: one table. Private to
- * src/prompt. */
+/* files.h: all templates and what fills them: one table. Private to src/prompt. */
 #ifndef PROMPT_FILES_H
 #define PROMPT_FILES_H
 

@@ -4,14 +4,14 @@
  * A reader is a conversation over documents: it sees a manifest or a text that
  * fits its window, asks for more (guide.c), and ends with an answer. The first
  * reader has all documents and writes the guide. A question about a span goes
- * to a reader of its own, with half the window, one level below; so a text that
- * is too long for one reader is read by many, and the number of levels, of
- * calls and of dollars is bounded.
+ * to a new reader one level below, with half the window. So many readers share
+ * a text that is too long for one, and the number of levels, of calls and of
+ * dollars is bounded.
  *
- * Every call goes through the ledger, known by the reader's place and turn and
- * by its prompt. What a reader sees follows from the documents and from earlier
- * replies alone: a build that was stopped is repeated from the store, for
- * nothing, up to where it stopped. */
+ * Every call goes through the ledger; the reader's place and turn and its
+ * prompt identify it. What a reader sees follows only from the documents and
+ * earlier replies. So a build that was stopped is repeated from the store, at
+ * no cost, up to where it stopped. */
 #ifndef PROMPT_GUIDE_H
 #define PROMPT_GUIDE_H
 

@@ -1,13 +1,13 @@
-/* prompt.h: what a model is sent. Templates are the files in prompts/: text with
- * slots {{name}} and sections {{#name}} … {{/name}} that are left out when the
- * name has no value. All of them are read and checked at the start: a slot
- * nobody fills, or a value no template takes, is an error then.
+/* prompt.h: what a model is sent. Templates are the files in prompts/: text
+ * with slots {{name}} and sections {{#name}} … {{/name}} that are left out when
+ * the name has no value. All of them are read and checked at the start: a slot
+ * that nothing fills, or a value that no template takes, is an error.
  *
  * What is shared by many prompts comes first, so that prefix caches hit: role,
  * dsl_overview, context (examples), then task_to_be_optimized,
- * previous_attempts, implementation_plan, precision. Role and dsl_overview are the
- * system message, the rest is the user's; evolution has context, task and
- * precision in the system message, too. docs/PROMPTS.md tells the files. */
+ * previous_attempts, implementation_plan, precision. Role and dsl_overview are
+ * the system message, the rest is the user's; evolution has context, task and
+ * precision in the system message, too. docs/PROMPTS.md describes the files. */
 #ifndef PROMPT_PROMPT_H
 #define PROMPT_PROMPT_H
 

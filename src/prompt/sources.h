@@ -1,6 +1,6 @@
 /* sources.h: the documents that a guide is made from: a folder of text files,
- * read once. A document is known by its path inside the folder; places in it
- * are lines, counted from 1. */
+ * read once. Its path inside the folder identifies a document; places in it are
+ * lines, counted from 1. */
 #ifndef PROMPT_SOURCES_H
 #define PROMPT_SOURCES_H
 

@@ -1,7 +1,6 @@
 /* template.h: text with slots {{name}} and sections {{#name}} … {{/name}}. A
- * section is left out when its name has no value; a slot without a value
- * leaves nothing. A section's mark that stands alone on its line takes the
- * line with it.
+ * section is left out when its name has no value; a slot without a value leaves
+ * nothing. If a section's mark is alone on its line, the line disappears.
  *
  * A file is parsed once and checked against the names it is declared to take:
  * a name it does not take, a name it takes and does not use, and a section that

@@ -4,8 +4,8 @@
  * export does not copy it. A retired kernel that passes again is restored.
  *
  * A pass verifies each kernel once. The result is on disk when recheck_note()
- * returns, so an interrupted pass continues where it stopped, if the conditions
- * are the same. A run keeps its passes in run.db (docs/STORAGE.md). An archive
+ * returns, so an interrupted pass continues where it stopped, unless conditions
+ * have changed. A run keeps its passes in run.db (docs/STORAGE.md). An archive
  * keeps the results in each meta.json, and the pass in the file .reverify: a
  * line "pass N UNDER", a line for each kernel that is done, and "end". */
 #ifndef RUN_RECHECK_H

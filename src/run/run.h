@@ -2,10 +2,10 @@
  *
  * A run is a folder: run.ini (every option, resolved), run.db (everything that
  * happened), lock, and, where they are used, curriculum/, workers.json and
- * worker.key. run_open() refuses what cannot work before it writes
- * anything; run_go() works until there is nothing left to do, the budget is
- * used up or somebody stops it; what it did is read with view.h and summary.h.
- * A run that ended early is continued by opening it again with RUN_RESUME. */
+ * worker.key. run_open() refuses what cannot work before it writes anything;
+ * run_go() works until there is nothing left to do, the budget is used up or
+ * somebody stops it; view.h and summary.h read what it did. To continue a run
+ * that ended early, open it with RUN_RESUME. */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 

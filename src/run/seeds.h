@@ -1,7 +1,8 @@
-/* seeds.h: seeds of packs go through the verifier like any candidate: all of a pack,
- * in one or more precisions, or the first of each. Of all, so does a smuggled kernel,
- * which is right but not of the pack's language: evidence E3 is worth something
- * only if the compiler refuses it (packs/common/smuggled). */
+/* seeds.h: seeds of packs go through the verifier like any candidate: all of a
+ * pack, in one or more precisions, or the first of each. With all seeds, a
+ * smuggled kernel is verified, too. It is right but not of the pack's language:
+ * evidence E3 is worth something only if the compiler refuses it
+ * (packs/common/smuggled). */
 #ifndef RUN_SEEDS_H
 #define RUN_SEEDS_H
 

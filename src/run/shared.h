@@ -3,8 +3,8 @@
  *
  * Kernels are numbered from 1 in the order in which they were added: the number
  * of the last one is the version of the archive. Nothing is changed or removed,
- * so a version names the same kernels for ever. A kernel is known by the hash
- * of its pack, task and solution, and is there once.
+ * so a version always means the same kernels. The hash of its pack, task and
+ * solution identifies a kernel, and no kernel is there twice.
  *
  * Rows are foreign bytes: each is checked as the folder of a kernel is, and its
  * hash is computed again. Functions wait for the server, as pg.h says. */

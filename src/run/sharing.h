@@ -1,11 +1,11 @@
-/* sharing.h: a run's end of a shared archive (shared.h). A thread of its own
- * talks to the server, so that neither a slow nor a dead one keeps the loop
- * waiting. Without a server, kernels wait and the run goes on; the thread tries
- * again after 1, 2, 4 … 30 s. All functions are the loop's.
+/* sharing.h: a run's side of a shared archive (shared.h). A separate thread
+ * talks to the server, so that the loop never waits for a slow or dead one.
+ * Without a server, kernels wait and the run continues; the thread tries again
+ * after 1, 2, 4 … 30 s. Only the loop calls these functions.
  *
- * What has been given stays in memory until the server has it, and is on the
- * disk of the run before it is given. A run that is continued gives everything
- * again: what the server has is not added twice. */
+ * A kernel is on the run's disk before it is given, and stays in memory until
+ * the server has it. A resumed run gives everything again; the server adds
+ * nothing twice. */
 #ifndef RUN_SHARING_H
 #define RUN_SHARING_H
 

@@ -1,4 +1,4 @@
-/* summary.h: where a run stands, counted from a view of it. */
+/* summary.h: how far a run is, counted from a view of it. */
 #ifndef RUN_SUMMARY_H
 #define RUN_SUMMARY_H
 

@@ -1,17 +1,17 @@
-/* fleet.h: who works on what. It decides and remembers; it neither sends nor
- * waits (verify/verify_workers.c does).
+/* fleet.h: which worker has which job. It decides and remembers;
+ * verify/verify_workers.c sends and waits.
  *
- * Work waits in order of arrival. It is leased to one worker at a time, each
- * time under a new id, the fence. What comes back under a fence that does not
- * hold any more (its worker was given up, or has answered before) is not
- * accepted, so nothing counts twice. When a worker leaves, its work waits
- * again, first in line. Work that was with so many workers when they left is
- * given up: it may be the cause.
+ * Work waits in order of arrival. It is leased to one worker at a time, and
+ * each lease has a new id, the fence. Answers for an expired lease (its worker
+ * was given up, or has answered before) are rejected, so nothing counts twice.
+ * When a worker leaves, its work goes to the front of the queue. Work that
+ * several lost workers had may be the cause, so it is given up.
  *
- * A worker has slots, and memory that the work on it shares. Work counts for
- * what its task was seen to use, new work for one slot's share. A worker
- * prefers the tasks whose truth (what the reference gives for the inputs) it
- * has computed, then those that nobody has, and only then those of another. */
+ * A worker has slots, and memory that the work on it shares. Work counts as
+ * much as its task has used before, new work as one slot's share. A worker
+ * prefers tasks whose truth (what the reference gives for the inputs) it has
+ * computed, then tasks that no worker has, and only then those of another
+ * worker. */
 #ifndef VERIFY_FLEET_H
 #define VERIFY_FLEET_H
 

@@ -1,7 +1,7 @@
-/* launch.h: who starts the workers that connect to us: this program ("local"), a
- * Slurm cluster ("slurm"), or somebody by hand ("none"). A launcher starts
- * processes and no more: whether a worker is there is known from its connection
- * alone, never from what a scheduler says. */
+/* launch.h: who starts the workers that connect to us: this program ("local"),
+ * a Slurm cluster ("slurm"), or somebody by hand ("none"). A launcher only
+ * starts processes. Only its connection tells whether a worker exists, never
+ * what a scheduler reports. */
 #ifndef VERIFY_LAUNCH_H
 #define VERIFY_LAUNCH_H
 

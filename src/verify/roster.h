@@ -1,6 +1,6 @@
-/* roster.h: who works for a run, for those who look at it. A line for each worker
- * that has joined, kept when it has gone, in a file that any program can read
- * while the run works. It decides nothing: a run without it is the same run. */
+/* roster.h: a run's workers, for display. A file has a line for each worker
+ * that has ever joined, and any program can read it during the run. Nothing
+ * depends on it. */
 #ifndef VERIFY_ROSTER_H
 #define VERIFY_ROSTER_H
 

@@ -1,5 +1,5 @@
 /* verdict.h: the words of a record, one table each: how a candidate ended, how
- * far it got, and how much is proven. Records, tables and the store use the
+ * far it got, and how much is proved. Records, tables and the store use the
  * names; worker/judge/words.py holds the same words for the judge, and a test
  * compares the two. docs/VERIFIER.md explains them to users. */
 #ifndef VERIFY_VERDICT_H

@@ -1,7 +1,7 @@
-/* web_live.h: the runs that a server shows, kept in memory and up to date. A look
- * that finds nothing takes microseconds; one that does reads only what is new. A
- * run that has ended is looked at less often, but a `resume` of it is noticed, as
- * is a folder that was removed and made again. */
+/* web_live.h: the runs that a server shows, kept in memory and up to date. A
+ * check that finds no change takes microseconds; otherwise only new rows are
+ * read. Runs that have ended are checked less often, but a `resume` is noticed,
+ * as is a folder that was replaced. */
 #ifndef WEB_WEB_LIVE_H
 #define WEB_WEB_LIVE_H
 

@@ -1,5 +1,5 @@
-/* web_request.h: what a browser asks for, read from bytes that anybody may have
- * sent: the target of the request line, and the Host header. */
+/* web_request.h: what a browser requests, read from untrusted bytes: the target
+ * of the request line, and the Host header. */
 #ifndef WEB_WEB_REQUEST_H
 #define WEB_WEB_REQUEST_H
 

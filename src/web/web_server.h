@@ -2,10 +2,10 @@
  * of events that says when a run has news.
  *
  * Everything is bounded. There are at most WEB_CONNECTIONS connections (fewer
- * where few files may be open). When one more comes, the one that has waited
- * longest without asking anything is closed for it, so that idle ones keep nobody
- * out; when all are at work, it is answered 503. Events wait in no queue: a
- * stream gets the state as it is when it can take it. */
+ * where few files may be open). A new connection replaces the one that has been
+ * idle longest, so idle ones never lock anyone out; if all are busy, it gets
+ * 503. Events do not queue up: a stream gets the current state when it can take
+ * it. */
 #ifndef WEB_WEB_SERVER_H
 #define WEB_WEB_SERVER_H
 

@@ -1,5 +1,5 @@
-/* gpu_choice.h: which GPU is meant, as NVML tells. The driver's library is opened
- * when it is there; nothing links to it. */
+/* gpu_choice.h: finds the chosen GPU, using NVML. The driver's library is
+ * opened at run time if it exists; nothing links to it. */
 #ifndef WORKER_GPU_CHOICE_H
 #define WORKER_GPU_CHOICE_H
 

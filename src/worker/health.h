@@ -1,6 +1,6 @@
 /* health.h: whether a program that owes us an answer is still working on it.
  *
- * One that computes may take long; one that neither answers nor uses a
+ * A program that computes may take long; one that neither answers nor uses a
  * processor, nor waits for one, is stuck. So patience is counted in time
  * without progress, and only a far longer time ends a busy one. */
 #ifndef WORKER_HEALTH_H

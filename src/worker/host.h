@@ -1,7 +1,7 @@
 /* host.h: the processes of one host: a judge, a zygote for each pack in use,
  * and their children. It hands jobs to the judge, gets children for it, keeps
  * every deadline, and replaces what is sick. It moves frames and owns
- * lifetimes; it never looks into JSON. docs/PROTOCOL.md tells the frames.
+ * lifetimes; it never looks into JSON. docs/PROTOCOL.md describes the frames.
  *
  * Everything runs on one loop, in one thread. */
 #ifndef WORKER_HOST_H

@@ -1,5 +1,5 @@
 /* jobs.h: the worker without a connection: frames from a file, answers appended
- * to another. Started again it goes on where it stopped. */
+ * to another. If it is started again, it continues where it stopped. */
 #ifndef WORKER_JOBS_H
 #define WORKER_JOBS_H
 
