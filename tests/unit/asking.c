@@ -1,12 +1,10 @@
 /* asking.c: questions of the providers' tests. */
 #include "asking.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "proc_run.h"
+#include "scratch.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 static int shell(const char *script, const char *arg, const char *arg2)
 {
@@ -27,11 +25,10 @@ void asking_begin(struct asking *a, const char *provider)
 {
     struct err e = ERR_INIT;
 
-    *a = (struct asking){.dir = "/tmp/test-llm-XXXXXX"};
+    *a = (struct asking){.dir = scratch_dir(), .loop = loop_new(&e)};
     arena_init(&a->arena);
-    a->loop = loop_new(&e);
-    if (!a->loop || !mkdtemp(a->dir))
-        BUG("no loop or no folder");
+    if (!a->loop)
+        BUG("%s", e.text);
     budget_init(&a->budget, (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});
     a->opts = (struct llm_opts){.provider = provider,
                                 .model = "test-model",
@@ -54,17 +51,11 @@ void asking_end(struct asking *a)
     llm_close(a->llm);
     loop_free(a->loop);
     arena_release(&a->arena);
-    fs_remove_tree(a->dir);
 }
 
 const char *asking_path(const struct asking *a, const char *name)
 {
-    static char path[4][300];
-    static size_t turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", a->dir, name);
-    return path[turn];
+    return scratch_path(a->dir, name);
 }
 
 struct question {
@@ -117,10 +108,7 @@ void asking_ask(struct asking *a, int n, const char *text)
 
 void asking_write(const struct asking *a, const char *name, const char *text)
 {
-    struct err e = ERR_INIT;
-
-    if (fs_replace(asking_path(a, name), text, strlen(text), &e) < 0)
-        BUG("%s", e.text);
+    scratch_put(a->dir, name, text);
 }
 
 bool asking_finds(const struct asking *a, const char *text)

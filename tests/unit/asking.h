@@ -6,7 +6,7 @@
 #include "llm/llm.h"
 
 struct asking {
-    char dir[64]; /* temporary, removed at the end */
+    char *dir; /* temporary, removed at the end */
     struct loop *loop;
     struct arena arena; /* the questions */
     struct llm_opts opts;

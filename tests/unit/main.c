@@ -2,6 +2,7 @@
  * the K-th of N parts, each with every N-th suite. The suites are found by the
  * Makefile: tests/unit/test_NAME.c has SUITE(NAME). */
 #include "base/log.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdarg.h>
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
         log_set_level(LOG_INFO);
         log_set_writer(NULL, NULL);
         suites[i].run();
+        scratch_end();
         ran++;
     }
     if (!ran) {

@@ -3,10 +3,10 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "scratch.h"
+#include "tap.h"
 
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -111,81 +111,42 @@ static const struct {
     {"demo/selftest/paper/bad/b.py", "# @jit\npass\n"},
 };
 
-static void must(int rc, const struct err *e)
-{
-    if (rc < 0)
-        BUG("fixture: %s", e->text);
-}
-
 void fixture_write(const struct fixture *f, const char *name, const char *text)
 {
-    struct err e = ERR_INIT;
-    char *path = fs_join(f->root, name);
-    char *dir = xstrndup(path, (size_t)(fs_base(path) - path));
-
-    must(fs_mkdirs(dir, &e), &e);
-    must(fs_replace(path, text, strlen(text), &e), &e);
-    free(dir);
-    free(path);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
+    scratch_put(f->root, name, text);
 }
 
 void fixture_remove(const struct fixture *f, const char *name)
 {
-    char *path = fs_join(f->root, name);
+    char *path = scratch_path(f->root, name);
 
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0)
+    if (remove(path) < 0)
+        fs_remove_tree(path);
+    if (access(path, F_OK) == 0)
         BUG("fixture: cannot remove %s", path);
-    free(path);
 }
 
 void fixture_edit(const struct fixture *f, const char *name, const char *from,
                   const char *to)
 {
-    struct err e = ERR_INIT;
-    char *path = fs_join(f->demo, name);
-    struct buf old, new;
-    const char *at;
+    const char *old = scratch_read(scratch_path(f->demo, name));
+    const char *at = strstr(old, from);
 
-    buf_init(&old, BUF_UNLIMITED);
-    buf_init(&new, BUF_UNLIMITED);
-    must(fs_read(path, &old, &e), &e);
-    at = strstr(buf_str(&old), from);
     if (!at)
         BUG("fixture: no %s in %s", from, name);
-    buf_put(&new, old.data, (size_t)(at - old.data));
-    buf_puts(&new, to);
-    buf_puts(&new, at + strlen(from));
-    must(fs_replace(path, new.data, new.len, &e), &e);
-    buf_release(&old);
-    buf_release(&new);
-    free(path);
+    scratch_put(
+        f->demo, name,
+        scratch_text("%.*s%s%s", (int)(at - old), old, to, at + strlen(from)));
 }
 
 void fixture_open(struct fixture *f)
 {
-    memset(f, 0, sizeof(*f));
-    snprintf(f->root, sizeof(f->root), "/tmp/monkeys-pack-XXXXXX");
-    if (!mkdtemp(f->root))
-        BUG("fixture: no folder");
-    snprintf(f->demo, sizeof(f->demo), "%s/demo", f->root);
+    f->root = scratch_dir();
+    f->demo = scratch_path(f->root, "demo");
     f->dirs[0] = f->root;
     f->path = (struct pack_path){f->dirs, 1};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+    for (size_t i = 0; i < COUNT(files); i++)
         fixture_write(f, files[i].name, files[i].text);
-}
-
-void fixture_close(struct fixture *f)
-{
-    fixture_remove(f, "");
 }
 
 bool problems_have(const struct problems *p, const char *text)

@@ -6,16 +6,15 @@
 #include "pack/problems.h"
 
 struct fixture {
-    char root[64]; /* holds common/ and the pack demo/ */
-    char demo[80];
+    char *root; /* holds common/ and the pack demo/ */
+    char *demo;
     const char *dirs[1];
     struct pack_path path;
 };
 
 /* A root with a complete small pack `demo` that extends common/default.json
- * and common/paper.json; fixture_close() removes it. */
+ * and common/paper.json. */
 void fixture_open(struct fixture *f);
-void fixture_close(struct fixture *f);
 /* Writes a file under the root, with the folders it needs. */
 void fixture_write(const struct fixture *f, const char *name, const char *text);
 void fixture_remove(const struct fixture *f, const char *name);

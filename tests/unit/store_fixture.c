@@ -8,7 +8,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct store *db_open(const char *dir, enum store_mode mode, struct loop *l)
 {
@@ -91,31 +90,4 @@ void db_exec(const char *path, const char *sql)
     buf_init(&out, BUF_UNLIMITED);
     db_query(path, sql, &out);
     buf_release(&out);
-}
-
-char *db_dir(void)
-{
-    char *dir = xstrdup("/tmp/monkeys-store-XXXXXX");
-
-    if (!mkdtemp(dir))
-        BUG("mkdtemp");
-    return dir;
-}
-
-void db_rmdir(char *dir)
-{
-    struct fs_names names;
-    struct err e = ERR_INIT;
-
-    if (fs_list(dir, true, &names, &e) == 0) {
-        for (size_t i = 0; i < names.len; i++) {
-            char *path = fs_join(dir, names.name[i]);
-
-            unlink(path);
-            free(path);
-        }
-        fs_names_release(&names);
-    }
-    rmdir(dir);
-    free(dir);
 }

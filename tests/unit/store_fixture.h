@@ -16,8 +16,4 @@ void db_query(const char *path, const char *sql, struct buf *out);
 int64_t db_number(const char *path, const char *sql);
 void db_exec(const char *path, const char *sql);
 
-/* A new folder; db_rmdir() removes it with its files and frees it. */
-char *db_dir(void);
-void db_rmdir(char *dir);
-
 #endif

@@ -1,6 +1,7 @@
 /* test_attempt_view.c: an attempt put together from what a run stored: what it
  * was asked and shown, what it answered, what came of it. */
 #include "run/attempt_view.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -273,7 +274,7 @@ static void test_damage(const char *dir)
 
 SUITE(attempt_view)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct run_view v;
 
@@ -290,5 +291,4 @@ SUITE(attempt_view)
     run_view_close(&v);
     test_plan(dir);
     test_damage(dir);
-    db_rmdir(dir);
 }

@@ -1,10 +1,10 @@
 /* test_backend.c: a worker that ends: its jobs are sent again, and each is
  * answered once; and a folder, whose answers are frames written by hand. */
-#include "base/fs.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/frame.h"
+#include "scratch.h"
 #include "tap.h"
 #include "verify/verifier.h"
 
@@ -16,7 +16,7 @@
 struct bench {
     struct loop *loop;
     struct verifier *verifier;
-    char dir[40];
+    char *dir;
     struct home home;
     struct opt_list packs;
     struct verifier_opts opts;
@@ -98,9 +98,8 @@ static void begin_with(struct bench *b, const char *verifier)
                 python[] = "python3";
     struct err e = ERR_INIT;
 
-    *b = (struct bench){.dir = "/tmp/test-verifier-XXXXXX",
-                        .loop = loop_new(&e)};
-    if (!b->loop || !mkdtemp(b->dir))
+    *b = (struct bench){.dir = scratch_dir(), .loop = loop_new(&e)};
+    if (!b->loop)
         BUG("%s", e.text);
     buf_init(&b->told, BUF_UNLIMITED);
     b->home = (struct home){b->dir, worker, python};
@@ -125,16 +124,10 @@ static void wait_for_all(struct bench *b)
 /* What the worker was given. */
 static void jobs_are(struct bench *b, const char *want, const char *claim)
 {
-    char *path = fs_join(b->dir, "jobs");
-    struct err e = ERR_INIT;
-    struct buf text;
+    char *path = scratch_path(b->dir, "jobs");
 
-    buf_init(&text, BUF_UNLIMITED);
-    fs_read(path, &text, &e);
-    is(buf_str(&text), want, claim);
-    buf_release(&text);
+    is(scratch_read(path), want, claim);
     unlink(path);
-    free(path);
 }
 
 static void end(struct bench *b)
@@ -142,7 +135,6 @@ static void end(struct bench *b)
     verifier_close(b->verifier);
     loop_free(b->loop);
     buf_release(&b->told);
-    rmdir(b->dir);
     log_set_level(LOG_INFO);
 }
 
@@ -268,18 +260,16 @@ static void far_end(struct far *r)
     static const char *const names[] = {"jobs", "answers", "secret", ""};
 
     for (size_t i = 0; i < COUNT(names); i++) {
-        char *path = xasprintf("%s/far/%s", r->b.dir, names[i]);
+        char *path = scratch_text("%s/far/%s", r->b.dir, names[i]);
 
         if (remove(path) < 0 && names[i][0] == '\0')
             BUG("%s", path);
-        free(path);
     }
     free(r->verifier);
     free(r->jobs);
     free(r->answers);
     loop_free(r->b.loop);
     buf_release(&r->b.told);
-    rmdir(r->b.dir);
     log_set_level(LOG_INFO);
 }
 

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -161,8 +162,8 @@ static void test_fs(void)
     char *deep, *file;
 
     ok(mkdtemp(dir) != NULL, "a folder of our own");
-    deep = fs_join(dir, "a/b");
-    file = fs_join(deep, "f");
+    deep = scratch_path(dir, "a/b");
+    file = scratch_path(deep, "f");
     ok(fs_mkdirs(deep, &e) == 0 && fs_mkdirs(deep, &e) == 0 && fs_is_dir(deep),
        "mkdirs makes all of them, twice is no error");
     ok(fs_replace(file, "one", 3, &e) == 0 &&
@@ -183,8 +184,6 @@ static void test_fs(void)
     deep[strlen(deep) - 2] = '\0';
     rmdir(deep);
     rmdir(dir);
-    free(deep);
-    free(file);
 }
 
 /* Deeper than the kernel takes a path, with a link out of it. */

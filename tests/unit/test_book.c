@@ -1,25 +1,18 @@
 /* test_book.c: the reasons why a row of KernelBook becomes no task. */
-#include "base/fs.h"
-#include "base/mem.h"
 #include "data/book.h"
+#include "scratch.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 SUITE(book)
 {
-    struct err e = ERR_INIT;
-    struct buf doc;
+    const char *doc = scratch_read("docs/DATA.md");
 
-    buf_init(&doc, BUF_UNLIMITED);
-    fs_read("docs/DATA.md", &doc, &e);
     for (int i = BOOK_KEPT + 1; i < BOOK_REASONS; i++) {
-        char *row = xasprintf("| `%s` | %s |", book_reasons[i].code,
-                              book_reasons[i].meaning);
+        char *row = scratch_text("| `%s` | %s |", book_reasons[i].code,
+                                 book_reasons[i].meaning);
 
-        ok(strstr(buf_str(&doc), row) != NULL, "docs/DATA.md has: %s", row);
-        free(row);
+        ok(strstr(doc, row) != NULL, "docs/DATA.md has: %s", row);
     }
-    buf_release(&doc);
 }

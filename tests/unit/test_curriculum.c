@@ -1,7 +1,7 @@
 /* test_curriculum.c: decompositions as values and as folders. */
 #include "base/fs.h"
-#include "base/mem.h"
 #include "curriculum/maker.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -34,27 +34,16 @@
     "\"output\": \"two:0\", \"covers\": [\"one\", \"two\"]}, "              \
     "\"findings\": []}"
 
-static char dir[] = "/tmp/monkeys-curriculum-XXXXXX";
+static char *dir;
 
 static void put(const char *name, const char *text)
 {
-    struct err e = ERR_INIT;
-    char *path = fs_join(dir, name), *slash = strrchr(path, '/');
-
-    *slash = '\0';
-    fs_mkdirs(path, &e);
-    *slash = '/';
-    if (fs_replace(path, text, strlen(text), &e) < 0)
-        ok(false, "%s", e.text);
-    free(path);
+    scratch_put(dir, name, text);
 }
 
 static void drop(const char *name)
 {
-    char *path = fs_join(dir, name);
-
-    unlink(path);
-    free(path);
+    unlink(scratch_path(dir, name));
 }
 
 /* Two pieces of one problem and of another, which has the first as well. */
@@ -115,7 +104,7 @@ static void test_round_trip(void)
 {
     struct curriculum c, again;
     struct err e = ERR_INIT;
-    char *copy = fs_join(dir, "copy"), *stray = fs_join(copy, "pieces/x.py");
+    char *copy = scratch_path(dir, "copy");
 
     put_good();
     ok(curriculum_read(&c, dir, &e) == 0, "a folder is read: %s", e.text);
@@ -124,13 +113,11 @@ static void test_round_trip(void)
     ok(curriculum_write(&c, copy, &e) == 0, "and written again: %s", e.text);
     ok(curriculum_read(&again, copy, &e) == 0, "and read: %s", e.text);
     check_good(&again);
-    fs_replace(stray, SOURCE, strlen(SOURCE), &e);
+    scratch_put(copy, "pieces/x.py", SOURCE);
     ok(curriculum_write(&c, copy, &e) < 0 && strstr(e.text, "pieces/x.py"),
        "a folder with other pieces is left alone: %s", e.text);
     curriculum_release(&again);
     curriculum_release(&c);
-    free(copy);
-    free(stray);
 }
 
 static void test_refused_pieces(void)
@@ -360,8 +347,8 @@ static void test_merge_circle(void)
 
 SUITE(curriculum)
 {
-    if (!ok(mkdtemp(dir) != NULL, "a folder"))
-        return;
+    dir = scratch_dir();
+    ok(fs_is_dir(dir), "a folder");
     test_round_trip();
     test_refused_pieces();
     test_refused_problems();

@@ -1,8 +1,8 @@
 /* test_export.c: what records are made of, and files that are written whole. */
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "data/export.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -23,13 +23,12 @@
 static void put_task(struct store *s, int64_t ord, const char *id,
                      const char *name, const char *op)
 {
-    char source[HASH_HEX], *text = xasprintf(TASK, name, op, name);
+    char source[HASH_HEX], *text = scratch_text(TASK, name, op, name);
     struct row_task r = {
         .ord = ord, .id = id, .hash = id, .source = source, .path = "x/1_x.py"};
 
     store_blob(s, str_of(text), source);
     store_task(s, &r);
-    free(text);
 }
 
 static void put_call(struct store *s, int64_t task, int64_t attempt,
@@ -222,7 +221,7 @@ static void test_export(const struct samples_how *samples, const char *dir)
 static void test_shown(const struct samples_how *how, const char *origin,
                        bool refused)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     const char *runs[] = {dir};
     struct samples_how here = *how;
     struct err e = ERR_INIT;
@@ -245,14 +244,13 @@ static void test_shown(const struct samples_how *how, const char *origin,
        "or the task is left out");
     samples_close(&s);
     log_set_level(LOG_INFO);
-    db_rmdir(dir);
 }
 
 /* ---- files ---- */
 
 static void test_jsonl(const char *dir)
 {
-    char *path = fs_join(dir, "x.zst"), hash[HASH_HEX], text[64];
+    char *path = scratch_path(dir, "x.zst"), hash[HASH_HEX], text[64];
     struct err e = ERR_INIT;
     struct jsonl *j = jsonl_open(path, true, &e);
     struct jsonl_sums s;
@@ -271,22 +269,21 @@ static void test_jsonl(const char *dir)
     is(text, "{\"a\":\"\xc3\xa9\\n\"}\n{\"b\":1}\n", "their text");
     ok(!jsonl_open("/nowhere/x", false, &e), "a place that does not exist");
     buf_release(&b);
-    free(path);
 }
 
 static void test_fresh(const char *dir)
 {
-    char *path = fs_join(dir, "new"), *sub;
+    char *path = scratch_path(dir, "new"), *sub;
     struct err e = ERR_INIT;
     struct fs_fresh f;
 
-    ok(fs_fresh_begin(&f, path, false, &e) == 0 && !fs_is_dir(path) && fs_is_dir(f.dir),
+    ok(fs_fresh_begin(&f, path, false, &e) == 0 && !fs_is_dir(path) &&
+           fs_is_dir(f.dir),
        "a folder is filled under another name");
-    sub = fs_join(f.dir, "a/b");
+    sub = scratch_path(f.dir, "a/b");
     ok(fs_mkdirs(sub, &e) == 0, "and may have others");
     fs_fresh_drop(&f);
     ok(!fs_is_dir(sub) && !fs_is_dir(path), "dropped: nothing is left");
-    free(sub);
     ok(fs_fresh_begin(&f, path, false, &e) == 0 && fs_fresh_end(&f, &e) == 0 &&
            fs_is_dir(path),
        "ended: it has its name");
@@ -294,15 +291,13 @@ static void test_fresh(const char *dir)
        "it must not exist");
     fs_fresh_drop(&f);
     rmdir(path);
-    free(path);
 }
 
 SUITE(export)
 {
-    char *dir = db_dir(), *bench = fs_join(dir, "bench"),
-         *file = fs_join(bench, "1_b.py");
-    struct overlap_how how = {
-        .fuzzy = true, .ngram = true, .tokens = "words"};
+    char *dir = scratch_dir(), *bench = scratch_path(dir, "bench"),
+         *file = scratch_path(bench, "1_b.py");
+    struct overlap_how how = {.fuzzy = true, .ngram = true, .tokens = "words"};
     const char *runs[] = {dir}, *against[] = {bench};
     struct samples_how samples = {.run = runs, .runs = 1};
     struct err e = ERR_INIT;
@@ -324,7 +319,4 @@ SUITE(export)
     test_fresh(dir);
     unlink(file);
     rmdir(bench);
-    free(file);
-    free(bench);
-    db_rmdir(dir);
 }

@@ -132,5 +132,4 @@ SUITE(job)
     test_family(&f, p);
     test_seeds();
     pack_free(p);
-    fixture_close(&f);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "llm/ask_all.h"
 #include "llm/llm.h"
+#include "scratch.h"
 #include "scripted.h"
 #include "store_fixture.h"
 #include "tap.h"
@@ -160,7 +161,7 @@ static void run_until(struct life *f, size_t over)
 
 static void test_once(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED}, g = f;
 
     begin(&f, dir, NO_CAP);
@@ -182,12 +183,11 @@ static void test_once(void)
     run_until(&g, 2);
     ok(g.provider->sent == 1, "another question is another call");
     end(&g);
-    db_rmdir(dir);
 }
 
 static void test_joined(void)
 {
-    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *db = scratch_path(dir, "run.db");
     struct life f = {.outcome = SEND_ANSWERED};
     struct co *second;
 
@@ -209,13 +209,11 @@ static void test_joined(void)
        "who asks later has the reply at once");
     end(&f);
     ok(f.over == 4, "who has dropped the call hears nothing");
-    free(db);
-    db_rmdir(dir);
 }
 
 static void test_passed_on(void)
 {
-    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *db = scratch_path(dir, "run.db");
     struct life f = {.never = true};
     struct co *first;
 
@@ -239,13 +237,11 @@ static void test_passed_on(void)
                          "AND try = 2") == 1,
        "and the store has both tries");
     end(&f);
-    free(db);
-    db_rmdir(dir);
 }
 
 static void test_cancelled_while_storing(void)
 {
-    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *db = scratch_path(dir, "run.db");
     struct life f = {.outcome = SEND_ANSWERED};
     struct co *first;
 
@@ -266,14 +262,12 @@ static void test_cancelled_while_storing(void)
            db_number(db, "SELECT count(*) FROM call") == 1,
        "and it is paid for once");
     end(&f);
-    free(db);
-    db_rmdir(dir);
 }
 
 /* Those who have joined end as the call does. */
 static void test_joined_ends(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_REFUSED}, g = {.outcome = SEND_ANSWERED},
                 h = {.never = true};
 
@@ -309,12 +303,11 @@ static void test_joined_ends(void)
     h.over = 0;
     end(&h);
     ok(h.over == 0, "closed: nobody hears anything");
-    db_rmdir(dir);
 }
 
 static void test_lost(void)
 {
-    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *db = scratch_path(dir, "run.db");
     struct life f = {.never = true}, g = {.outcome = SEND_ANSWERED};
 
     begin(&f, dir, NO_CAP);
@@ -338,13 +331,11 @@ static void test_lost(void)
            db_number(db, "SELECT count(*) FROM call WHERE state = 'answered' "
                          "AND try = 2 AND assumed_usd_micro = 0") == 1,
        "the store has both tries, and says which cost was assumed");
-    free(db);
-    db_rmdir(dir);
 }
 
 static void test_failed(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_RETRY}, g = {.outcome = SEND_REFUSED};
 
     begin(&f, dir, NO_CAP);
@@ -360,14 +351,13 @@ static void test_failed(void)
     ok(g.ends[LEDGER_FAILED] == 1 && g.provider->sent == 1,
        "one that is refused, once");
     end(&g);
-    db_rmdir(dir);
 }
 
 /* ---- the cap ---- */
 
 static void test_parked(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED};
 
     /* room for one at a time, three times */
@@ -383,12 +373,11 @@ static void test_parked(void)
        "when nobody can make room, the rest hears what it would take");
     ok(f.budget.spent.usd_micro == 3 * REAL, "and the cap holds");
     end(&f);
-    db_rmdir(dir);
 }
 
 static void test_reservation(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED};
     struct ledger_reservation one = {0}, other = {0};
 
@@ -408,12 +397,11 @@ static void test_reservation(void)
     ok(f.budget.spent.usd_micro == 2 * REAL && f.budget.reserved.usd_micro == 0,
        "and nothing stays reserved");
     end(&f);
-    db_rmdir(dir);
 }
 
 static void test_reservation_returned(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED};
     struct ledger_reservation one = {0}, other = {0};
 
@@ -427,14 +415,13 @@ static void test_reservation_returned(void)
     ledger_reservation_close(f.ledger, &other);
     ok(f.budget.reserved.usd_micro == 0, "and nothing stays reserved");
     end(&f);
-    db_rmdir(dir);
 }
 
 /* ---- stopping ---- */
 
 static void test_stop(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.never = true};
 
     begin(&f, dir, WORST + 1);
@@ -451,7 +438,6 @@ static void test_stop(void)
     run_until(&f, 3);
     ok(f.over == 3, "the reply that was under way is taken");
     end(&f);
-    db_rmdir(dir);
 }
 
 /* ---- many at once ---- */
@@ -542,7 +528,7 @@ static enum ask_end ask_many(struct many *m, struct life *f, size_t count)
 
 static void test_many(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED}, g = f, h = f;
     struct many all = {0}, again = {0}, poor = {0};
 
@@ -558,19 +544,17 @@ static void test_many(void)
            again.answered == 2 * CO_MOST && g.provider->sent == 0,
        "the next life has all answers, and asks for none");
     end(&g);
-    db_rmdir(dir);
-    dir = db_dir();
+    dir = scratch_dir();
     begin(&h, dir, WORST + 2 * REAL);
     ok(ask_many(&poor, &h, 4) == ASK_NO_BUDGET && poor.answered == 3 &&
            co_alive() == 0,
        "when the budget has no room for the next one, all end");
     end(&h);
-    db_rmdir(dir);
 }
 
 static void test_many_below(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.outcome = SEND_ANSWERED};
     struct many m = {.wide = CO_MOST + 40};
 
@@ -580,12 +564,11 @@ static void test_many_below(void)
        "work that starts more work than there may be coroutines waits for all "
        "of it");
     end(&f);
-    db_rmdir(dir);
 }
 
 static void test_many_stopped(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {.never = true}, g = f, h = {.outcome = SEND_ANSWERED};
     struct many once = {.stop_at = 3, .stops = 1, .stop_for = 3},
                 twice = {.stop_at = 3, .stops = 2}, rest = {0};
@@ -607,7 +590,6 @@ static void test_many_stopped(void)
     ok(ask_many(&rest, &h, 3) == ASK_DONE && h.provider->sent == 0,
        "what was answered is in the store");
     end(&h);
-    db_rmdir(dir);
 }
 
 SUITE(ledger)

@@ -1,9 +1,9 @@
 /* test_lock.c: one process at a time, and none after its death. */
 #include "store/lock.h"
 
-#include "base/mem.h"
 #include "fds.h"
 #include "io/proc.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void test_two(const char *dir)
 {
     struct lock a, b;
     struct err e = ERR_INIT;
-    char *want = xasprintf("%s: in use by process %ld", dir, (long)getpid());
+    char *want = scratch_text("%s: in use by process %ld", dir, (long)getpid());
 
     ok(lock_owner(dir) == 0, "nobody owns a free folder");
     ok(lock_take(dir, &a, &e) == 0, "a free folder is taken");
@@ -30,16 +30,15 @@ static void test_two(const char *dir)
     lock_drop(&a);
     lock_drop(&a);
     ok(!a.held, "dropping twice is harmless");
-    free(want);
 }
 
 /* Another process takes the lock, says so, and waits to be killed. */
 static void test_death(const char *dir)
 {
-    char *script = xasprintf("exec 3<>%s/lock; flock -n 3 || exit 1; "
-                             "echo $$ >&3; echo taken; exec sleep 600",
-                             dir);
-    char *want = xasprintf("%s: in use by process ", dir);
+    char *script = scratch_text("exec 3<>%s/lock; flock -n 3 || exit 1; "
+                                "echo $$ >&3; echo taken; exec sleep 600",
+                                dir);
+    char *want = scratch_text("%s: in use by process ", dir);
     FILE *f;
     char line[32] = "";
     struct lock a;
@@ -56,15 +55,14 @@ static void test_death(const char *dir)
     ok(WIFSIGNALED(pclose(f)), "and dead");
     ok(lock_take(dir, &a, &e) == 0, "its lock is gone with it");
     lock_drop(&a);
-    free(want);
-    free(script);
 }
 
 static void test_refusals(const char *dir)
 {
-    char *none = xasprintf("%s/none", dir), *path = xasprintf("%s/lock", dir);
+    char *none = scratch_text("%s/none", dir),
+         *path = scratch_text("%s/lock", dir);
     char *want =
-        xasprintf("%s/lock: cannot open: No such file or directory", none);
+        scratch_text("%s/lock: cannot open: No such file or directory", none);
     struct lock a;
     struct err e = ERR_INIT;
 
@@ -73,22 +71,15 @@ static void test_refusals(const char *dir)
     unlink(path);
     ok(symlink("elsewhere", path) == 0 && lock_take(dir, &a, &e) < 0,
        "a link in the lock's place is not followed");
-    unlink(path);
-    free(none);
-    free(path);
-    free(want);
 }
 
 SUITE(lock)
 {
-    char dir[] = "/tmp/monkeys-lock-XXXXXX";
+    char *dir = scratch_dir();
     size_t before = fds_open();
 
-    if (!mkdtemp(dir))
-        BUG("mkdtemp");
     test_two(dir);
     test_death(dir);
     test_refusals(dir);
-    rmdir(dir);
     ok(fds_open() == before, "no descriptor is left open");
 }

@@ -2,9 +2,9 @@
 #include "base/conf.h"
 #include "base/fs.h"
 #include "base/opt.h"
+#include "scratch.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,12 +119,11 @@ static void refused(const char *line, const char *text)
 static void test_values_come_back(void)
 {
     static const char *const items[] = {"a ; b", "c = d # e"};
-    char path[] = "/tmp/monkeys-conf-XXXXXX", name[3000];
+    char *path, name[3000];
     struct values v = {.json = true, .count = 7, .name = name}, got = {0};
     struct err e = ERR_INIT;
     struct arena a;
     struct buf b;
-    int fd = mkstemp(path);
 
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -133,8 +132,8 @@ static void test_values_come_back(void)
     arena_init(&a);
     buf_init(&b, BUF_UNLIMITED);
     conf_write("mine", table, &v, &b);
-    ok(fd >= 0 && fs_write_all(fd, buf_str(&b), b.len, &e) == 0 &&
-           conf_apply(path, "mine", table, &got, &a, &e) == 0,
+    path = scratch_put(scratch_dir(), "conf", buf_str(&b));
+    ok(conf_apply(path, "mine", table, &got, &a, &e) == 0,
        "values are written and read back");
     ok(got.json && got.count == 7 && !got.rules, "flags, numbers and gaps");
     is(got.name, name, "a value of 3,000 characters");
@@ -143,8 +142,6 @@ static void test_values_come_back(void)
     is(got.packs.item[1], items[1], "nor does # or =");
     opt_release(table, &v);
     opt_release(table, &got);
-    unlink(path);
-    close(fd);
     buf_release(&b);
     arena_release(&a);
 }
@@ -153,25 +150,22 @@ static void test_configuration(void)
 {
     static const char text[] = "[other]\nwhat = ever\n"
                                "[mine]\nrules = paper\njson = yes\n";
-    char path[] = "/tmp/monkeys-conf-XXXXXX";
+    char *dir = scratch_dir(), *path = scratch_put(dir, "conf", text);
     struct values v = {0};
     struct err e = ERR_INIT;
     struct arena a;
-    int fd = mkstemp(path);
 
     arena_init(&a);
-    ok(fd >= 0 && fs_write_all(fd, text, strlen(text), &e) == 0, "a file");
+    ok(fs_is_file(path), "a file");
     ok(conf_apply(path, "mine", table, &v, &a, &e) == 0 && v.json, "is read");
     is(v.rules, "paper", "its values arrive");
     ok(conf_apply(path, "other", table, &v, &a, &e) < 0 &&
            strstr(e.text, ":2: [other]: unknown option 'what'"),
        "an unknown option names file and line");
-    ok(fs_replace(path, "rubbish\n", 8, &e) == 0 &&
-           conf_apply(path, "mine", table, &v, &a, &e) < 0 &&
+    scratch_put(dir, "conf", "rubbish\n");
+    ok(conf_apply(path, "mine", table, &v, &a, &e) < 0 &&
            strstr(e.text, ":1: neither"),
        "so does a line that is none");
-    unlink(path);
-    close(fd);
     arena_release(&a);
 }
 

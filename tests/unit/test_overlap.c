@@ -1,9 +1,9 @@
 /* test_overlap.c: similarity against a plain table, n-grams, threads. */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/overlap.h"
 #include "data/unicode.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdio.h>
@@ -209,16 +209,6 @@ static void test_ngrams(void)
 
 /* ---- both, and threads ---- */
 
-static void put_file(const char *dir, const char *name, const char *text)
-{
-    struct err e = ERR_INIT;
-    char *path = fs_join(dir, name);
-
-    if (fs_replace(path, text, strlen(text), &e) < 0)
-        BUG("%s", e.text);
-    free(path);
-}
-
 static bool same_result(const struct overlap_result *a,
                         const struct overlap_result *b)
 {
@@ -230,7 +220,7 @@ static bool same_result(const struct overlap_result *a,
 static void test_threads(void)
 {
     enum { TEXTS = 200 };
-    char dir[] = "/tmp/overlap-XXXXXX";
+    char *dir = scratch_dir();
     struct overlap_how how = {true, true, "words", NULL, false};
     struct overlap_result one[TEXTS], many[TEXTS];
     const char *dirs[] = {dir};
@@ -241,12 +231,10 @@ static void test_threads(void)
     struct rng r;
     size_t hits = 0, same = 0;
 
-    if (!mkdtemp(dir))
-        BUG("mkdtemp");
-    put_file(dir, "b.py", "def f(x):\n    return x + 1\n");
-    put_file(dir, "a.py",
-             "a b c d e f g h i j k l m n o p q r s t u v w x y z\n");
-    put_file(dir, "c.txt", "not a task");
+    scratch_put(dir, "b.py", "def f(x):\n    return x + 1\n");
+    scratch_put(dir, "a.py",
+                "a b c d e f g h i j k l m n o p q r s t u v w x y z\n");
+    scratch_put(dir, "c.txt", "not a task");
     o = overlap_load(&how, dirs, 1, &e);
     ok(o && overlap_files(o) == 2 &&
            str_ends(str_of(overlap_path(o, 0)), "/a.py"),
@@ -268,16 +256,10 @@ static void test_threads(void)
     for (size_t i = 0; i < TEXTS; i++)
         buf_release(&made[i]);
     overlap_free(o);
-    for (size_t i = 0; i < 3; i++) {
-        char *path =
-            fs_join(dir, ((const char *[]){"a.py", "b.py", "c.txt"})[i]);
-
-        unlink(path);
-        free(path);
-    }
+    unlink(scratch_path(dir, "a.py"));
+    unlink(scratch_path(dir, "b.py"));
     ok(!overlap_load(&how, dirs, 1, &e) && strstr(e.text, "no .py file"),
        "a benchmark without a file is refused");
-    rmdir(dir);
 }
 
 SUITE(overlap)

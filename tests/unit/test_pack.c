@@ -1,8 +1,8 @@
 /* test_pack.c: a pack from its folder, and everything that can be wrong. */
 #include "pack/pack.h"
 
-#include "base/fs.h"
 #include "pack_fixture.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -57,12 +57,10 @@ static void test_load(void)
     struct problems p;
     struct pack *pack;
     struct err e = ERR_INIT;
-    char slash[100];
 
     fixture_open(&f);
     problems_init(&p);
-    snprintf(slash, sizeof(slash), "%s//", f.demo);
-    pack = pack_load(&f.path, slash, &p);
+    pack = pack_load(&f.path, scratch_text("%s//", f.demo), &p);
     if (ok(pack && p.len == 0, "a complete pack loads")) {
         is(pack->dir, f.demo, "slashes at the end do not count");
         test_fields(pack);
@@ -76,7 +74,6 @@ static void test_load(void)
         printf("# %s\n", p.line[i]);
     pack_free(pack);
     problems_release(&p);
-    fixture_close(&f);
 }
 
 /* One edit of the good pack, and the line it must give. */
@@ -176,14 +173,12 @@ static void test_mistakes(void)
         fixture_open(&f);
         fixture_edit(&f, edits[i].file, edits[i].from, edits[i].to);
         refuses(&f, edits[i].line);
-        fixture_close(&f);
     }
     for (size_t i = 0; i < COUNT(needed); i++) {
         fixture_open(&f);
         snprintf(name, sizeof(name), "demo/%s", needed[i]);
         fixture_remove(&f, name);
         refuses(&f, needed[i]);
-        fixture_close(&f);
     }
 }
 
@@ -208,7 +203,6 @@ static void test_all_mistakes_at_once(void)
     ok(!pack_load(&f.path, f.demo, &p) && p.len == 5,
        "mistakes in four files: each has its line (%zu)", p.len);
     problems_release(&p);
-    fixture_close(&f);
 }
 
 static void hash_of(const struct fixture *f, char out[HASH_HEX])
@@ -248,8 +242,6 @@ static void test_hash(void)
     fixture_write(&g, "common/paper.json", "{\"rules\": []}");
     hash_of(&g, other);
     ok(strcmp(other, first) != 0, "and a file that is extended");
-    fixture_close(&f);
-    fixture_close(&g);
 }
 
 static void test_find(void)
@@ -282,8 +274,6 @@ static void test_find(void)
     dirs[1] = "/nonexistent";
     ok(pack_list(&path, &l, &e) < 0 && strstr(e.text, "/nonexistent"),
        "a folder that is not there is an error");
-    fixture_close(&f);
-    fixture_close(&g);
 }
 
 /* A user's folder of packs need not hold the shared rules. */
@@ -306,8 +296,6 @@ static void test_extends_along_the_path(void)
     ok(pack != NULL, "shared rules are found further along the path");
     pack_free(pack);
     problems_release(&p);
-    fixture_close(&f);
-    fixture_close(&g);
 }
 
 static void test_shared(void)
@@ -315,11 +303,11 @@ static void test_shared(void)
     struct fixture f;
     struct problems p;
     struct pack *pack;
-    char dir[100];
+    char *dir;
 
     fixture_open(&f);
     problems_init(&p);
-    snprintf(dir, sizeof(dir), "%s/common", f.root);
+    dir = scratch_path(f.root, "common");
     pack = pack_load_shared(dir, &p);
     ok(pack && pack->set[PACK_DEFAULT].len == 2 &&
            pack->set[PACK_PAPER].len == 1 &&
@@ -330,7 +318,6 @@ static void test_shared(void)
     ok(!pack_load_shared(dir, &p) && problems_have(&p, "no default.json"),
        "there must be some");
     problems_release(&p);
-    fixture_close(&f);
 }
 
 SUITE(pack)

@@ -1,6 +1,7 @@
 /* test_page.c: the page with its data inside, and what a report leaves out of a
  * large run. */
 #include "base/mem.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 #include "web/page.h"
@@ -109,7 +110,7 @@ static json_t *data_in(const struct buf *page)
 
 static void test_large(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct run_view v, *runs[] = {&v};
     json_t *data, *tasks, *left;
@@ -147,7 +148,6 @@ static void test_large(void)
     json_decref(data);
     buf_release(&page);
     run_view_close(&v);
-    db_rmdir(dir);
 }
 
 SUITE(page)

@@ -4,12 +4,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "mock.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Of the mock's curriculum: tasks 0 to 2, pieces 3 to 8. */
 struct world {
@@ -73,12 +73,11 @@ static struct outcome run(const struct search_opts *o, struct world w,
 
 static void drop(struct outcome *r)
 {
-    char *command = xasprintf("rm -r '%s'", r->dir);
+    char *command = scratch_text("rm -r '%s'", r->dir);
 
     if (system(command) != 0)
         BUG("%s", command);
     buf_release(&r->dump);
-    free(command);
     free(r->dir);
     free(r->db);
 }

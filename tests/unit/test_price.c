@@ -1,13 +1,11 @@
 /* test_price.c: prices are exact, and a cost is never rounded down. */
-#include "base/fs.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "llm/price.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void test_decimal(void)
 {
@@ -97,16 +95,12 @@ static void test_worst(void)
 
 /* ---- files ---- */
 
-static char path[] = "/tmp/test-price-XXXXXX";
-
 static struct price look_up(const char *text, const char *model, struct err *e)
 {
     struct price p = {0};
 
     *e = (struct err)ERR_INIT;
-    if (fs_replace(path, text, strlen(text), e) < 0)
-        BUG("%s", e->text);
-    price_read(path, model, &p, e);
+    price_read(scratch_put(scratch_dir(), "prices.ini", text), model, &p, e);
     return p;
 }
 
@@ -135,9 +129,7 @@ static void test_file(void)
     };
     struct price p;
     struct err e;
-    int fd = mkstemp(path);
 
-    close(fd);
     p = look_up(good, "gpt-4o-mini", &e);
     ok(p.known && p.input == 150000 && p.cached == 150000 &&
            p.written == 200000,
@@ -156,7 +148,6 @@ static void test_file(void)
         ok(e.kind == ERR_INPUT && strstr(e.text, bad[i].why), "refused: %s",
            e.text);
     }
-    unlink(path);
 }
 
 static void test_shipped(void)

@@ -5,6 +5,7 @@
 #include "pack/pack.h"
 #include "prompt/ask.h"
 #include "prompt/prompt.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -439,40 +440,22 @@ static void test_errors(struct prompts *p, struct pack *pack, struct arena *a)
 /* A folder of templates where one is wrong. */
 static void test_folder(void)
 {
-    char dir[] = "/tmp/monkeys-prompts-XXXXXX";
+    char *dir = scratch_dir(), *path;
     struct err e = ERR_INIT;
     struct fs_names names = {0};
-    char *path = NULL;
 
-    ok(mkdtemp(dir) != NULL, "a folder of our own");
+    ok(fs_is_dir(dir), "a folder of our own");
     ok(fs_list("prompts", false, &names, &e) == 0 && names.len > 10,
        "the program's own templates");
-    for (size_t i = 0; i < names.len; i++) {
-        struct buf text;
-        char *from = fs_join("prompts", names.name[i]);
-        char *to = fs_join(dir, names.name[i]);
-
-        buf_init(&text, 1 << 20);
-        fs_read(from, &text, &e);
-        fs_replace(to, buf_str(&text), text.len, &e);
-        buf_release(&text);
-        free(from);
-        free(to);
-    }
-    path = fs_join(dir, "plan.md");
-    fs_replace(path, "{{task}}\n{{tusk}}\n", 18, &e);
+    for (size_t i = 0; i < names.len; i++)
+        scratch_put(dir, names.name[i],
+                    scratch_read(scratch_path("prompts", names.name[i])));
+    path = scratch_put(dir, "plan.md", "{{task}}\n{{tusk}}\n");
     ok(!prompts_load(dir, &e) && strstr(e.text, "plan.md:2: 'tusk'"),
        "an unknown slot: %s", e.text);
     unlink(path);
     ok(!prompts_load(dir, &e) && strstr(e.text, "plan.md"),
        "a missing file: %s", e.text);
-    free(path);
-    for (size_t i = 0; i < names.len; i++) {
-        path = fs_join(dir, names.name[i]);
-        unlink(path);
-        free(path);
-    }
-    rmdir(dir);
     fs_names_release(&names);
 }
 

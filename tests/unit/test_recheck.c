@@ -2,13 +2,12 @@
  * done, and what a pass that was cut off knows. */
 #include "run/recheck.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "run/kernel.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char program[] = "import torch\n"
@@ -110,38 +109,27 @@ static void test_passes(const char *dir)
 /* As a program that was killed while it wrote leaves it. */
 static void test_torn(const char *dir)
 {
-    char *file = fs_join(dir, ".reverify");
-    const char torn[] = "pass 7 here\nb\na";
-    struct err e = ERR_INIT;
     struct recheck *r;
 
-    fs_replace(file, torn, strlen(torn), &e);
+    scratch_put(dir, ".reverify", "pass 7 here\nb\na");
     r = begin(dir, "here");
     ok(recheck_pass(r) == 7 && done(r) == 1 && recheck_at(r, 1)->done,
        "a line without its end does not count");
     end(r);
-    fs_replace(file, "nonsense", 8, &e);
+    scratch_put(dir, ".reverify", "nonsense");
     r = begin(dir, "here");
     ok(recheck_pass(r) == 1 && done(r) == 0,
        "a file that is not one of a pass counts for nothing");
     end(r);
-    free(file);
 }
 
 SUITE(recheck)
 {
-    char *dir = db_dir();
-    const char *const names[] = {"a", "b", "c"};
+    char *dir = scratch_dir();
 
     add(dir, "a", true);
     add(dir, "b", true);
     add(dir, "c", false);
     test_passes(dir);
     test_torn(dir);
-    for (size_t i = 0; i < 3; i++) {
-        char *sub = fs_join(dir, names[i]);
-
-        db_rmdir(sub);
-    }
-    db_rmdir(dir);
 }

@@ -1,7 +1,7 @@
 /* test_run_view.c: a run put together from its rows: what a page or a report
  * reads, without SQL. */
-#include "base/mem.h"
 #include "run/summary.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -247,10 +247,9 @@ static void sync_store(struct store *s)
 
 static void unlink_run(const char *dir)
 {
-    char *file = xasprintf("%s/run.db", dir);
+    char *file = scratch_text("%s/run.db", dir);
 
     ok(unlink(file) == 0, "the run is removed");
-    free(file);
 }
 
 static void test_refresh(const char *dir)
@@ -325,7 +324,7 @@ static void test_refresh(const char *dir)
 
 SUITE(run_view)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct run_view v;
 
@@ -341,5 +340,4 @@ SUITE(run_view)
     test_summary(&v);
     run_view_close(&v);
     test_refresh(dir);
-    db_rmdir(dir);
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "mock.h"
 #include "respawn.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -202,10 +203,9 @@ static int asked_again(const struct trial *t, const struct buf *stored)
     if (fs_is_file(t->asked) && fs_read(t->asked, &asked, &e) < 0)
         BUG("%s", e.text);
     while (str_cut(&rest, '\n', &line)) {
-        char *key = xasprintf("\n%.*s\n", (int)line.n, line.p);
+        char *key = scratch_text("\n%.*s\n", (int)line.n, line.p);
 
         n += strstr(buf_str(&asked), key) != NULL;
-        free(key);
     }
     buf_release(&asked);
     return n;
@@ -281,12 +281,8 @@ static void remove_run(const struct trial *t)
                                         "run.db-shm", "run.db.part",
                                         "asked",      "examples"};
 
-    for (size_t i = 0; i < COUNT(names); i++) {
-        char *path = fs_join(t->dir, names[i]);
-
-        unlink(path);
-        free(path);
-    }
+    for (size_t i = 0; i < COUNT(names); i++)
+        unlink(scratch_path(t->dir, names[i]));
 }
 
 /* Ends a run at its operation `n`, then goes on; false when there was no such
@@ -375,15 +371,12 @@ static void try_all(struct trial *t, int began)
     free(t->examples);
 }
 
-/* Where flushing to disk costs nothing. */
 static char *make_dir(size_t tasks)
 {
-    char *dir =
-        xstrdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/monkeys-kill-XXXXXX"
-                                              : "/tmp/monkeys-kill-XXXXXX");
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
 
-    if (!mkdtemp(dir) || mock_tasks(dir, tasks, &e) < 0)
+    if (mock_tasks(dir, tasks, &e) < 0)
         BUG("no folder: %s", e.text);
     return dir;
 }
@@ -406,7 +399,6 @@ SUITE(search_kill)
         {"monkeys", "eager", "off", 1000000000, 6},
     };
     const char *spec = getenv("SEARCH_CHILD");
-    char *dir, command[100];
 
     if (spec)
         be_child(spec);
@@ -418,11 +410,8 @@ SUITE(search_kill)
                           .pieces = trials[i].pieces,
                           .tight = trials[i].cap == TIGHT};
 
-        t.dir = dir = make_dir(t.pieces ? MOCK_CURRICULUM : TASKS);
+        t.dir = make_dir(t.pieces ? MOCK_CURRICULUM : TASKS);
         try_all(&t, 3 + 8 * (int)i);
-        snprintf(command, sizeof(command), "rm -r '%s'", dir);
-        if (system(command) != 0)
-            BUG("cannot remove %s", dir);
-        free(dir);
+        fs_remove_tree(t.dir);
     }
 }

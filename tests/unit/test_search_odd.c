@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "llm/spool.h"
 #include "mock.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -296,7 +297,7 @@ static void answer(const char *spool, const char *question, struct err *e)
 /* Answers what is asked in the folder; returns how many were new. */
 static size_t answer_all(const char *spool)
 {
-    char *dir = fs_join(spool, "requests"), id[33];
+    char *dir = scratch_path(spool, "requests"), id[33];
     struct fs_names names;
     struct err e = ERR_INIT;
     size_t n = 0;
@@ -304,17 +305,15 @@ static size_t answer_all(const char *spool)
     if (fs_list(dir, true, &names, &e) < 0)
         BUG("%s", e.text);
     for (size_t i = 0; i < names.len; i++) {
-        char *question = fs_join(dir, names.name[i]);
+        char *question = scratch_path(dir, names.name[i]);
 
         snprintf(id, sizeof(id), "%.32s", names.name[i]);
         if (!spool_has_answer(spool, id)) {
             answer(spool, question, &e);
             n++;
         }
-        free(question);
     }
     fs_names_release(&names);
-    free(dir);
     return n;
 }
 
@@ -322,7 +321,7 @@ static size_t answer_all(const char *spool)
  * since the life before: those count all the same. */
 static void test_held(void)
 {
-    char *dir = make_dir(), *spool = fs_join(dir, "spool");
+    char *dir = make_dir(), *spool = scratch_path(dir, "spool");
 
     for (int i = 0; i < 3; i++) {
         struct odd t = odd_of("sampling");
@@ -342,7 +341,6 @@ static void test_held(void)
         if (i == 0)
             answer_all(spool);
     }
-    free(spool);
     remove_dir(dir);
 }
 
@@ -350,7 +348,8 @@ static void test_held(void)
  * answered and ends when the rest is asked. */
 static void test_no_wait(const char *reviewer, int64_t in_flight, int64_t cap)
 {
-    char *whole = make_dir(), *dir = make_dir(), *spool = fs_join(dir, "spool");
+    char *whole = make_dir(), *dir = make_dir(),
+         *spool = scratch_path(dir, "spool");
     struct odd calm = odd_of("sampling"), t = calm;
     size_t lives = 0;
     bool good = true;
@@ -376,7 +375,6 @@ static void test_no_wait(const char *reviewer, int64_t in_flight, int64_t cap)
     is(buf_str(&t.dump), buf_str(&calm.dump), "… with the same tables");
     buf_release(&t.dump);
     buf_release(&calm.dump);
-    free(spool);
     remove_dir(whole);
     remove_dir(dir);
 }

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "mock.h"
 #include "respawn.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -103,14 +104,12 @@ static void init(struct others *o, int at)
     *o = (struct others){.at = at};
     o->shared = (struct search_shared){on_look, on_own, embed, o};
     for (size_t i = 0; i < 2; i++) {
-        char *name = xasprintf("others/%s.py", what[i]),
-             *text = xasprintf(program, what[i]);
+        char *name = scratch_text("others/%s.py", what[i]),
+             *text = scratch_text(program, what[i]);
 
         o->task[i] = task_from(name, str_of(text), &e);
         if (!o->task[i])
             BUG("%s", e.text);
-        free(name);
-        free(text);
     }
 }
 
@@ -164,10 +163,9 @@ static void remove_dir(char *dir)
 
 static int64_t number(const char *dir, const char *sql)
 {
-    char *db = xasprintf("%s/run.db", dir);
+    char *db = scratch_text("%s/run.db", dir);
     int64_t n = db_number(db, sql);
 
-    free(db);
     return n;
 }
 
@@ -297,11 +295,10 @@ static void dump_run(const char *dir, struct buf *out)
         "SELECT * FROM entry ORDER BY entry",
         "SELECT * FROM look ORDER BY look",
     };
-    char *db = xasprintf("%s/run.db", dir);
+    char *db = scratch_text("%s/run.db", dir);
 
     for (size_t i = 0; i < COUNT(sql); i++)
         db_query(db, sql[i], out);
-    free(db);
 }
 
 /* SEARCH_KILL_STRIDE=1 tries every operation. */

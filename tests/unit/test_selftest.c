@@ -2,10 +2,10 @@
 #include "verify/selftest.h"
 
 #include "pack_fixture.h"
+#include "scratch.h"
 #include "tap.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static struct pack *load(const struct fixture *f)
 {
@@ -25,7 +25,6 @@ static void test_passes(void)
     struct fixture f;
     struct problems p;
     struct pack *pack;
-    char dir[100];
 
     fixture_open(&f);
     problems_init(&p);
@@ -34,14 +33,12 @@ static void test_passes(void)
     for (size_t i = 0; i < p.len; i++)
         printf("# %s\n", p.line[i]);
     pack_free(pack);
-    snprintf(dir, sizeof(dir), "%s/common", f.root);
-    pack = pack_load_shared(dir, &p);
+    pack = pack_load_shared(scratch_path(f.root, "common"), &p);
     ok(pack && selftest_run(pack, &p), "so do the shared rules, alone");
     for (size_t i = 0; i < p.len; i++)
         printf("# %s\n", p.line[i]);
     pack_free(pack);
     problems_release(&p);
-    fixture_close(&f);
 }
 
 /* One edit of the good pack, and the line it must give. */
@@ -111,18 +108,15 @@ static void test_failures(void)
         fixture_open(&f);
         fixture_edit(&f, edits[i].file, edits[i].from, edits[i].to);
         fails_with(&f, edits[i].line);
-        fixture_close(&f);
     }
     fixture_open(&f);
     fixture_write(&f, "demo/selftest/bad/stray.py", "x\n");
     fails_with(&f, "expect.json: /bad: ");
-    fixture_close(&f);
     fixture_open(&f);
     fixture_write(&f, "demo/checks.json",
                   "{\"imports\": [], \"sets\": {\"default\":"
                   " {\"rules\": []}}}");
     fails_with(&f, "expect.json: /paper: the pack has no set paper; remove it");
-    fixture_close(&f);
 }
 
 /* Each own rule of each set is missed by the files that name it. */
@@ -149,7 +143,6 @@ static void test_without(void)
        "a rule that no bad file names is missed by none");
     problems_release(&p);
     pack_free(pack);
-    fixture_close(&f);
 }
 
 SUITE(selftest)

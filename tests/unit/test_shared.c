@@ -9,6 +9,7 @@
 #include "base/tick.h"
 #include "run/archives.h"
 #include "run/sharing.h"
+#include "scratch.h"
 #include "store/pg.h"
 #include "store_fixture.h"
 #include "tap.h"
@@ -23,23 +24,21 @@
 
 static struct task *make_task(const char *op)
 {
-    char *path = xasprintf("%s/task.py", op),
-         *text = xasprintf("import torch\n"
-                           "class Model(torch.nn.Module):\n"
-                           "    def forward(self, x):\n"
-                           "        return torch.%s(x)\n"
-                           "def get_inputs():\n"
-                           "    return []\n"
-                           "def get_init_inputs():\n"
-                           "    return []\n",
-                           op);
+    char *path = scratch_text("%s/task.py", op),
+         *text = scratch_text("import torch\n"
+                              "class Model(torch.nn.Module):\n"
+                              "    def forward(self, x):\n"
+                              "        return torch.%s(x)\n"
+                              "def get_inputs():\n"
+                              "    return []\n"
+                              "def get_init_inputs():\n"
+                              "    return []\n",
+                              op);
     struct err e = ERR_INIT;
     struct task *t = task_from(path, str_of(text), &e);
 
     if (!t)
         BUG("%s", e.text);
-    free(path);
-    free(text);
     return t;
 }
 
@@ -180,14 +179,13 @@ static void shell(const char *what, const char *dir)
 
 static char *read_address(const char *dir)
 {
-    char *path = fs_join(dir, "address");
+    char *path = scratch_path(dir, "address");
     struct err e = ERR_INIT;
     struct buf b;
 
     buf_init(&b, 4096);
     if (fs_read(path, &b, &e) < 0)
         BUG("%s", e.text);
-    free(path);
     return buf_take(&b, NULL);
 }
 
@@ -238,7 +236,7 @@ static void make_folder(const char *dir)
     struct kernel a = make_kernel("erf", "class ModelNew: pass\n"),
                   b = make_kernel("sinh", "class ModelNew: pass\n");
     struct err e = ERR_INIT;
-    char *retired = fs_join(dir, "sinh");
+    char *retired = scratch_path(dir, "sinh");
     json_t *meta;
 
     a.task->sidecar = json_pack("{s:[]}", "variants");
@@ -252,7 +250,6 @@ static void make_folder(const char *dir)
     if (kernel_put_meta(retired, meta, &e) < 0)
         BUG("%s", e.text);
     json_decref(meta);
-    free(retired);
     task_free(a.task);
     task_free(b.task);
 }
@@ -260,7 +257,8 @@ static void make_folder(const char *dir)
 static void test_archive(const char *kind, const char *archive,
                          const char *work)
 {
-    char *from = fs_join(work, "from"), *back = xasprintf("%s/%s", work, kind);
+    char *from = scratch_path(work, "from"),
+         *back = scratch_text("%s/%s", work, kind);
     const char *const list[] = {from, archive};
     struct archives_copied n;
     struct err e = ERR_INIT;
@@ -278,8 +276,6 @@ static void test_archive(const char *kind, const char *archive,
     ok(archives_copy(list + 1, 1, back, &n, &e) == 0 && n.written == 1 &&
            count(back) == 1,
        "%s: … and can be taken out again", kind);
-    free(from);
-    free(back);
 }
 
 /* ---- rows that are no kernels ---- */
@@ -481,7 +477,7 @@ static void test_sharing(const char *address, const char *server)
 static void test_reader(const char *address)
 {
     const char *host = strchr(address, '@');
-    char *reader = xasprintf("postgres://reader%s", host);
+    char *reader = scratch_text("postgres://reader%s", host);
     struct err e = ERR_INIT;
     struct hearing a = {.loop = loop_new(&e)};
     struct sharing *x;
@@ -498,7 +494,6 @@ static void test_reader(const char *address)
        "… and is told once that nothing is added");
     sharing_close(x);
     loop_free(a.loop);
-    free(reader);
 }
 
 static void test_refused(void)
@@ -513,12 +508,12 @@ static void test_refused(void)
 
 static void test_server(void)
 {
-    char *work = db_dir(), *server = xasprintf("%s-pg", work), *address, *from,
-         *mine;
+    char *work = scratch_dir(), *server = scratch_text("%s-pg", work), *address,
+         *from, *mine;
     shell("start", server);
     address = read_address(server);
-    from = fs_join(work, "from");
-    mine = fs_join(work, "mine");
+    from = scratch_path(work, "from");
+    mine = scratch_path(work, "mine");
     make_folder(from);
     test_archive("folder", mine, work);
     test_archive("server", address, work);
@@ -531,10 +526,6 @@ static void test_server(void)
     fs_remove_tree(work);
     fs_remove_tree(server);
     free(address);
-    free(from);
-    free(mine);
-    free(server);
-    free(work);
 }
 
 SUITE(shared)

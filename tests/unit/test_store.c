@@ -3,9 +3,9 @@
 #include "store/db_schema.h"
 #include "store/row.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "fds.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -254,7 +254,7 @@ static void check_all(struct store *s, const char *when)
 
 static void test_rows(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct err e = ERR_INIT;
     int64_t mode = 0;
@@ -282,7 +282,6 @@ static void test_rows(void)
     check_all(s, "opened for reading");
     ok(store_sync(s, &e) == 0, "nothing waits there");
     db_close(s);
-    db_rmdir(dir);
 }
 
 /* ---- readings ---- */
@@ -316,7 +315,7 @@ static int read_inside(const void *row, void *arg)
 
 static void test_reading(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct nested x = {.s = s};
     struct err e = ERR_INIT;
@@ -331,7 +330,6 @@ static void test_reading(void)
            x.inner == 5,
        "rows come by key; a reading inside a reading, and writing, go well");
     db_close(s);
-    db_rmdir(dir);
 }
 
 /* ---- waiting ---- */
@@ -380,7 +378,7 @@ static void told_a(const struct err *e, void *arg)
 
 static void test_waiting(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct waiter w = {.loop = loop_new(&e)};
 
@@ -403,7 +401,6 @@ static void test_waiting(void)
     loop_run(w.loop);
     is(w.order, "abc", "after the end nobody is told");
     loop_free(w.loop);
-    db_rmdir(dir);
 }
 
 static void wait_here(void *arg)
@@ -417,7 +414,7 @@ static void wait_here(void *arg)
 
 static void test_coroutine_waits(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct waiter w = {.loop = loop_new(&e)};
 
@@ -438,17 +435,16 @@ static void test_coroutine_waits(void)
     store_close(w.s, &e);
     ok(co_alive() == 0, "the store may be closed before it has told");
     loop_free(w.loop);
-    db_rmdir(dir);
 }
 
 /* ---- what fails ---- */
 
 static void test_conflict(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    char *want = xasprintf("%s: BUG: shown with task 1 attempt 1 rank 1 is "
-                           "already stored with other contents",
-                           path);
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    char *want = scratch_text("%s: BUG: shown with task 1 attempt 1 rank 1 is "
+                              "already stored with other contents",
+                              path);
     struct err e = ERR_INIT;
     struct waiter w = {.loop = loop_new(&e)};
 
@@ -470,14 +466,11 @@ static void test_conflict(void)
     ok(db_number(path, "SELECT count(*) FROM shown") == 1,
        "what was durable before stays, nothing comes after it");
     loop_free(w.loop);
-    free(want);
-    free(path);
-    db_rmdir(dir);
 }
 
 static bool fails(void (*put)(struct store *), const char *what)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct err e = ERR_INIT;
     bool bad;
@@ -486,7 +479,6 @@ static bool fails(void (*put)(struct store *), const char *what)
     bad = store_close(s, &e) < 0 && strstr(e.text, what);
     if (!bad)
         printf("# %s\n", e.text);
-    db_rmdir(dir);
     return bad;
 }
 
@@ -535,22 +527,20 @@ static void later_times(struct store *s)
 
 static void test_times_may_differ(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct store *s = db_open(dir, STORE_NEW, NULL);
 
     later_times(s);
     db_close(s);
     ok(db_number(path, "SELECT judged_at FROM verdict_time") == 99,
        "a row that differs in times alone is passed over");
-    free(path);
-    db_rmdir(dir);
 }
 
 /* ---- blobs ---- */
 
 static void test_blobs(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct store *s = db_open(dir, STORE_NEW, NULL);
     char a[HASH_HEX], b[HASH_HEX], none[HASH_HEX], want[HASH_HEX];
     struct err e = ERR_INIT;
@@ -588,13 +578,11 @@ static void test_blobs(void)
     db_close(s);
     buf_release(&out);
     buf_release(&small);
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_queue_is_bounded(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct store *s = db_open(dir, STORE_NEW, NULL);
     size_t n = (size_t)8 << 20, most = 0;
     char *text = xcalloc(1, n), hash[HASH_HEX];
@@ -609,7 +597,6 @@ static void test_queue_is_bounded(void)
        "at most 64 MiB wait (%zu)", most >> 20);
     free(text);
     db_close(s);
-    db_rmdir(dir);
 }
 
 SUITE(store)

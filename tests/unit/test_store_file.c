@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -22,16 +23,13 @@
 
 static void test_columns(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    struct buf doc, got, want;
-    struct err e = ERR_INIT;
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    const char *doc = scratch_read("docs/STORAGE.md");
+    struct buf got, want;
 
     db_close(db_open(dir, STORE_NEW, NULL));
-    buf_init(&doc, BUF_UNLIMITED);
     buf_init(&got, BUF_UNLIMITED);
     buf_init(&want, BUF_UNLIMITED);
-    if (fs_read("docs/STORAGE.md", &doc, &e) < 0)
-        printf("# %s\n", e.text);
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &store_tables[i];
         bool all = true;
@@ -42,35 +40,26 @@ static void test_columns(void)
         buf_reset(&want);
         db_query(path, sql, &got);
         for (size_t c = 0; c < t->cols; c++) {
-            char *quoted = xasprintf("`%s`", t->col[c].name);
+            char *quoted = scratch_text("`%s`", t->col[c].name);
 
             buf_printf(&want, "%s\n", t->col[c].name);
-            all = all && strstr(buf_str(&doc), quoted);
-            free(quoted);
+            all = all && strstr(doc, quoted);
         }
         is(buf_str(&got), buf_str(&want), t->name);
         ok(all, "docs/STORAGE.md names every column of %s", t->name);
         sqlite3_free(sql);
     }
-    buf_release(&doc);
     buf_release(&got);
     buf_release(&want);
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_documented_queries(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    const char *at, *end;
-    struct buf doc;
-    struct err e = ERR_INIT;
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    const char *at = scratch_read("docs/STORAGE.md"), *end;
     int n = 0;
 
     db_close(db_open(dir, STORE_NEW, NULL));
-    buf_init(&doc, BUF_UNLIMITED);
-    fs_read("docs/STORAGE.md", &doc, &e);
-    at = buf_str(&doc);
     while ((at = strstr(at, "```sql\n")) && (end = strstr(at + 7, "```"))) {
         char *sql = xstrndup(at + 7, (size_t)(end - at) - 7);
 
@@ -80,9 +69,6 @@ static void test_documented_queries(void)
         n++;
     }
     ok(n >= 3, "the queries of docs/STORAGE.md fit the tables (%d)", n);
-    buf_release(&doc);
-    free(path);
-    db_rmdir(dir);
 }
 
 static const struct store_step later_schema[] = {
@@ -111,8 +97,8 @@ static int bring_to(const char *path, const struct store_step *schema,
 
 static void test_migration(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    char *copy = fs_join(dir, "run.db.v1.bak");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    char *copy = scratch_path(dir, "run.db.v1.bak");
     struct err e = ERR_INIT;
     sqlite3 *db = NULL;
     struct buf out;
@@ -144,9 +130,6 @@ static void test_migration(void)
                           "2; use the newer monkeys"),
        "a newer file is refused with both numbers and the remedy");
     buf_release(&out);
-    free(copy);
-    free(path);
-    db_rmdir(dir);
 }
 
 static int count_entry(const void *row, void *arg)
@@ -175,7 +158,7 @@ static void make_first_schema(const char *path)
 
 static void test_first_schema(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct err e = ERR_INIT;
     struct store *s;
     int n = 0;
@@ -194,8 +177,6 @@ static void test_first_schema(void)
         db_close(s);
     ok(db_number(path, "PRAGMA user_version") == (int64_t)store_version,
        "to the last schema");
-    free(path);
-    db_rmdir(dir);
 }
 
 /* A call of the second schema, as a run that goes on looks for it. */
@@ -223,7 +204,7 @@ static int count_calls(const void *row, void *arg)
 
 static void test_second_schema(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct err e = ERR_INIT;
     sqlite3 *db = NULL;
     struct store *s;
@@ -251,8 +232,6 @@ static void test_second_schema(void)
        e.text);
     if (s)
         db_close(s);
-    free(path);
-    db_rmdir(dir);
 }
 
 static int count_recheck(const void *row, void *arg)
@@ -265,7 +244,7 @@ static int count_recheck(const void *row, void *arg)
 
 static void test_third_schema(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct row_recheck row = {.pass = 1,
                               .problem = "p",
                               .solution = "s",
@@ -304,8 +283,6 @@ static void test_third_schema(void)
         ok(store_sync(s, &e) < 0, "what a pass has found does not change");
         store_close(s, &e);
     }
-    free(path);
-    db_rmdir(dir);
 }
 
 /* ---- refusals ---- */
@@ -315,25 +292,24 @@ static void refuses(const char *path, enum store_mode mode, const char *want,
                     const char *claim)
 {
     struct err e = ERR_INIT;
-    char *line = xasprintf("%s: %s", path, want);
+    char *line = scratch_text("%s: %s", path, want);
 
     is(db_refusal(path, mode, &e), line, claim);
     ok(e.kind == ERR_INPUT, "… as bad input");
-    free(line);
 }
 
 static void test_wrong_files(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct err e = ERR_INIT;
     struct buf out;
 
     refuses(path, STORE_OPEN, "not found; name the folder of a run",
             "a missing file");
-    fs_replace(path, "", 0, &e);
+    scratch_put(dir, "run.db", "");
     refuses(path, STORE_OPEN, "a database, but not that of a run",
             "an empty file");
-    fs_replace(path, "not a database, whatever its name may say", 41, &e);
+    scratch_put(dir, "run.db", "not a database, whatever its name may say");
     refuses(path, STORE_OPEN, "not a database; name the folder of a run",
             "another kind of file");
     refuses(path, STORE_READ, "not a database; name the folder of a run",
@@ -352,18 +328,15 @@ static void test_wrong_files(void)
     is(buf_str(&out), "delete\n", "it is untouched");
     buf_release(&out);
     refuses(dir, STORE_OPEN, "not a file", "a folder");
-    free(path);
-    path = fs_join(dir, "none/run.db");
+    path = scratch_path(dir, "none/run.db");
     ok(strstr(db_refusal(path, STORE_NEW, &e), "/none: no such folder"),
        "no folder");
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_read_leaves_nothing(void)
 {
-    char *dir = db_dir(), *log = fs_join(dir, "run.db-wal"),
-         *index = fs_join(dir, "run.db-shm");
+    char *dir = scratch_dir(), *log = scratch_path(dir, "run.db-wal"),
+         *index = scratch_path(dir, "run.db-shm");
     struct store *s;
     struct err e = ERR_INIT;
 
@@ -374,14 +347,11 @@ static void test_read_leaves_nothing(void)
     db_close(s);
     ok(access(log, F_OK) < 0 && access(index, F_OK) < 0,
        "… and reading it leaves no file behind");
-    free(index);
-    free(log);
-    db_rmdir(dir);
 }
 
 static void test_newer(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
 
     db_close(db_open(dir, STORE_NEW, NULL));
     db_exec(path, "PRAGMA user_version = 999");
@@ -389,13 +359,11 @@ static void test_newer(void)
             "has schema 999, but this program knows only up to "
             "9; use the newer monkeys that wrote it",
             "a newer schema");
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_damaged(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct store *s = db_open(dir, STORE_NEW, NULL);
     FILE *f;
 
@@ -411,28 +379,21 @@ static void test_damaged(void)
             "the database is damaged; 'sqlite3 FILE .recover' recovers what it "
             "can",
             "a damaged file");
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_crash_while_made(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    char *part = fs_join(dir, "run.db.part");
-    struct err e = ERR_INIT;
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    char *part = scratch_put(dir, "run.db.part", "half");
 
-    fs_replace(part, "half", 4, &e);
     db_close(db_open(dir, STORE_NEW, NULL));
     ok(fs_is_file(path) && !fs_is_file(part),
        "what a crash left of a new file is not in the way");
-    free(part);
-    free(path);
-    db_rmdir(dir);
 }
 
 static void test_permissions(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     bool root = geteuid() == 0;
     struct err e = ERR_INIT;
 
@@ -458,8 +419,6 @@ static void test_permissions(void)
         if (setresuid(0, 0, 0) < 0)
             BUG("setresuid");
     }
-    free(path);
-    db_rmdir(dir);
 }
 
 /* ---- disks: a thread with mounts of its own, gone when it ends ---- */
@@ -483,7 +442,7 @@ static void fill(struct store *s)
 
 static void test_full_disk(const char *dir)
 {
-    char *path = fs_join(dir, "run.db");
+    char *path = scratch_path(dir, "run.db");
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct err e = ERR_INIT;
     int64_t rows;
@@ -506,12 +465,11 @@ static void test_full_disk(const char *dir)
     db_close(s);
     ok(db_number(path, "SELECT count(*) FROM shown") == 400,
        "with room it goes on");
-    free(path);
 }
 
 static void test_read_only_disk(const char *dir)
 {
-    char *path = fs_join(dir, "run.db");
+    char *path = scratch_path(dir, "run.db");
     struct err e = ERR_INIT;
 
     if (mount("none", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) < 0)
@@ -521,7 +479,6 @@ static void test_read_only_disk(const char *dir)
               "system"),
        "a disk that cannot be written");
     is(db_refusal(path, STORE_READ, &e), "", "a run there can be read");
-    free(path);
 }
 
 static void *with_own_disk(void *arg)
@@ -541,13 +498,12 @@ static void *with_own_disk(void *arg)
 
 static void test_disks(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     pthread_t t;
 
     if (pthread_create(&t, NULL, with_own_disk, dir) != 0)
         BUG("pthread_create");
     pthread_join(t, NULL);
-    db_rmdir(dir);
 }
 
 SUITE(store_file)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "respawn.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -221,8 +222,8 @@ static bool is_prefix(const char *path, int64_t reported)
 
 static void test_random_kills(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    char *spec = xasprintf("%s 1000000 4", path);
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    char *spec = scratch_text("%s 1000000 4", path);
     int good = 0, killed = 0, status, ends = 0;
     int64_t before = 0;
     struct rng r;
@@ -242,9 +243,6 @@ static void test_random_kills(void)
        good);
     ok(ends == 30 && before > 30, "each goes on from the last (%lld groups)",
        (long long)before);
-    free(spec);
-    free(path);
-    db_rmdir(dir);
 }
 
 /* What must not depend on how often a run was stopped. */
@@ -260,7 +258,8 @@ static void dump(const char *path, struct buf *out)
  * there was no such operation. */
 static bool stop_at(int n, const char *dir, const char *want, int *good)
 {
-    char *path = fs_join(dir, "run.db"), *spec = xasprintf("%s 2 1", path);
+    char *path = scratch_path(dir, "run.db"),
+         *spec = scratch_text("%s 2 1", path);
     char fault[16];
     struct buf got;
     int stopped, ended;
@@ -277,15 +276,13 @@ static bool stop_at(int n, const char *dir, const char *want, int *good)
         buf_release(&got);
     }
     unlink(path);
-    free(spec);
-    free(path);
     return WIFEXITED(stopped) && WEXITSTATUS(stopped) == 9;
 }
 
 static void test_every_operation(void)
 {
-    char *dir = db_dir(), *path = fs_join(dir, "run.db");
-    char *spec = xasprintf("%s 2 1", path);
+    char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
+    char *spec = scratch_text("%s 2 1", path);
     int good = 0, n = 1, status;
     struct buf want;
 
@@ -300,9 +297,6 @@ static void test_every_operation(void)
     ok(good == n, "each time a prefix, and in the end the same rows (%d)",
        good);
     buf_release(&want);
-    free(spec);
-    free(path);
-    db_rmdir(dir);
 }
 
 SUITE(store_kill)

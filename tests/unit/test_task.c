@@ -1,7 +1,7 @@
 /* test_task.c: ids, normalised hashes, operators, collections. */
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/mem.h"
+#include "scratch.h"
 #include "source/operators.h"
 #include "source/task.h"
 #include "tap.h"
@@ -19,18 +19,11 @@
     "def get_init_inputs():\n    return []\n"
 #define HEAD "import torch\nimport torch.nn as nn\n"
 
-static char dir[] = "/tmp/monkeys-task-XXXXXX";
+static char *dir;
 
 static char *put(const char *name, const char *text)
 {
-    struct err e = ERR_INIT;
-    char *path = fs_join(dir, name), *slash = strrchr(path, '/');
-
-    *slash = '\0';
-    fs_mkdirs(path, &e);
-    *slash = '/';
-    fs_replace(path, text, strlen(text), &e);
-    return path;
+    return scratch_put(dir, name, text);
 }
 
 static void id_is(const char *path, const char *want)
@@ -51,8 +44,6 @@ static void refused(const char *name, const char *text, const char *why)
        "%s is refused: %s", name, e.text);
     if (t)
         task_free(t);
-    unlink(path);
-    free(path);
 }
 
 static void test_hash_and_operators(void)
@@ -78,12 +69,6 @@ static void test_hash_and_operators(void)
     task_free(x);
     task_free(y);
     task_free(z);
-    unlink(a);
-    unlink(b);
-    unlink(c);
-    free(a);
-    free(b);
-    free(c);
 }
 
 /* The operators of a model whose __init__ and forward have these lines. */
@@ -91,11 +76,12 @@ static void ops_are(const char *claim, const char *imports, const char *line,
                     const char *want)
 {
     struct err e = ERR_INIT;
-    char *text = xasprintf("%s\nclass Model(Module):\n"
-                           "    def forward(self, x):\n        %s\n"
-                           "    def own(self): return 1\n%s"
-                           "if __name__ == '__main__':\n    print(x.cos())\n",
-                           imports, line, INPUTS);
+    char *text =
+        scratch_text("%s\nclass Model(Module):\n"
+                     "    def forward(self, x):\n        %s\n"
+                     "    def own(self): return 1\n%s"
+                     "if __name__ == '__main__':\n    print(x.cos())\n",
+                     imports, line, INPUTS);
     struct task *t = task_from("t.py", str_of(text), &e);
     struct buf all;
 
@@ -106,7 +92,6 @@ static void ops_are(const char *claim, const char *imports, const char *line,
     buf_release(&all);
     if (t)
         task_free(t);
-    free(text);
 }
 
 static void test_chain(void)
@@ -183,12 +168,11 @@ static void test_collection(void)
 {
     struct err e = ERR_INIT;
     struct collection c = {0};
-    char *a = put("level1/10_ten.py", HEAD BODY INPUTS);
-    char *b = put("level1/2_two.py", HEAD BODY INPUTS);
-    char *s = put("level1/2_two.json", "{\"variants\": []}");
-    char *folder = fs_join(dir, "level1"), *u;
-    const char *words[] = {folder};
+    const char *words[] = {scratch_path(dir, "level1")};
 
+    put("level1/10_ten.py", HEAD BODY INPUTS);
+    put("level1/2_two.py", HEAD BODY INPUTS);
+    put("level1/2_two.json", "{\"variants\": []}");
     ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
        "a folder has its tasks");
     is(c.task[0]->id, "L1/2", "in the order of their numbers");
@@ -200,7 +184,7 @@ static void test_collection(void)
     ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2,
        "a collection is known by its name");
     collection_release(&c);
-    u = put("level1/utils.py", "def helper(): pass\n");
+    put("level1/utils.py", "def helper(): pass\n");
     ok(collection_add(&c, words, 1, dir, &e) == 0 && c.len == 2 &&
            c.stray_len == 1 && strstr(c.stray[0], "level1/utils.py"),
        "a file that is not a task is noted, and the others are there");
@@ -210,7 +194,7 @@ static void test_collection(void)
        "or, if strict, an error");
     log_set_level(LOG_INFO);
     collection_release(&c);
-    words[0] = u;
+    words[0] = scratch_path(dir, "level1/utils.py");
     ok(collection_add(&c, words, 1, dir, &e) < 0 && e.kind == ERR_INPUT,
        "a file that is not a task is an error when there is no other");
     collection_release(&c);
@@ -218,23 +202,12 @@ static void test_collection(void)
     ok(collection_add(&c, words, 1, dir, &e) < 0 && e.kind == ERR_INPUT,
        "nothing is an error");
     collection_release(&c);
-    unlink(a);
-    unlink(b);
-    unlink(s);
-    unlink(u);
-    rmdir(folder);
-    free(u);
-    free(a);
-    free(b);
-    free(s);
-    free(folder);
 }
 
 SUITE(task)
 {
-    char *sub;
-
-    ok(mkdtemp(dir) != NULL, "a folder of our own");
+    dir = scratch_dir();
+    ok(fs_is_dir(dir), "a folder of our own");
     id_is("kb/level2/15_Conv__x_.py", "L2/15");
     id_is("starter/04_softmax.py", "starter/04_softmax");
     id_is("/a/levelx/3_y.py", "levelx/3_y");
@@ -248,8 +221,4 @@ SUITE(task)
     refused("s/g.py", HEAD BODY, "get_inputs");
     refused("s/u.py", HEAD BODY INPUTS "x = (", "/u.py:");
     test_collection();
-    sub = fs_join(dir, "s");
-    rmdir(sub);
-    free(sub);
-    rmdir(dir);
 }

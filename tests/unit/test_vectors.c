@@ -2,8 +2,8 @@
  * before they are used, never paid for twice. */
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "llm/llm.h"
+#include "scratch.h"
 #include "scripted.h"
 #include "search/embed.h"
 #include "search/vectors.h"
@@ -11,7 +11,6 @@
 #include "tap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define TEXTS 70 /* two requests */
 #define DIM   3
@@ -51,7 +50,7 @@ static int live(struct life *f, const char *dir, int64_t cap)
 {
     struct llm_rules rules = llm_default_rules;
     struct price price = {.known = true, .input = 1000000};
-    char *db = fs_join(dir, "run.db"), texts[TEXTS][16];
+    char *db = scratch_path(dir, "run.db"), texts[TEXTS][16];
     struct str text[TEXTS];
     struct vectors_parts p = {.model = "m"};
     int rc;
@@ -74,7 +73,6 @@ static int live(struct life *f, const char *dir, int64_t cap)
     p.ledger = f->ledger;
     p.client = f->client;
     rc = vectors_make(&p, text, TEXTS, &f->out, &f->e);
-    free(db);
     return rc;
 }
 
@@ -92,7 +90,7 @@ static size_t end(struct life *f)
 
 static void test_once(void)
 {
-    char *dir = db_dir(), *db = fs_join(dir, "run.db");
+    char *dir = scratch_dir(), *db = scratch_path(dir, "run.db");
     struct life f = {0}, g = {0}, h = {0};
 
     ok(live(&f, dir, BUDGET_NO_CAP) == VECTORS_DONE && f.out.dim == DIM &&
@@ -109,19 +107,16 @@ static void test_once(void)
     ok(live(&h, dir, BUDGET_NO_CAP) == VECTORS_DONE && h.out.v[6] == 'c',
        "what a crash left of them is completed");
     ok(end(&h) == 0, "from the stored replies");
-    free(db);
-    db_rmdir(dir);
 }
 
 static void test_cap(void)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct life f = {0};
 
     ok(live(&f, dir, 100) == VECTORS_NO_BUDGET && f.out.need.usd_micro > 100,
        "a request that does not fit under the cap is not sent");
     ok(end(&f) == 0 && f.budget.spent.usd_micro == 0, "and costs nothing");
-    db_rmdir(dir);
 }
 
 static void test_built_in(void)

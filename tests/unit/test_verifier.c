@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct bench {
     struct fixture fixture;
@@ -74,7 +73,6 @@ static void end(struct bench *b)
     json_decref(b->record);
     task_free(b->task);
     pack_free(b->pack);
-    fixture_close(&b->fixture);
 }
 
 typedef void record_fn(struct bench *b, const struct verifier_answer *a);

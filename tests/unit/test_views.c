@@ -1,8 +1,8 @@
 /* test_views.c: what the page shows, from a run made by hand with known
  * answers. */
 #include "analyze/views.h"
-#include "base/fs.h"
 #include "base/mem.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
@@ -125,8 +125,6 @@ static const struct outcome outcomes[] = {
 static void put_run(const char *dir)
 {
     struct store *s = db_open(dir, STORE_NEW, NULL);
-    struct err e = ERR_INIT;
-    char *path;
 
     store_set(s, "method", "monkeys");
     store_set(s, "model", "<b>m</b>");
@@ -143,10 +141,7 @@ static void put_run(const char *dir)
     for (size_t i = 0; i < COUNT(outcomes); i++)
         put_attempt(s, &outcomes[i]);
     db_close(s);
-    path = fs_join(dir, "run.ini");
-    if (fs_replace(path, INI, strlen(INI), &e) < 0)
-        BUG("%s", e.text);
-    free(path);
+    scratch_put(dir, "run.ini", INI);
 }
 
 /* ---- looking ---- */
@@ -387,7 +382,7 @@ static void test_words(void)
 
 SUITE(views)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
     struct err e = ERR_INIT;
     struct run_view v;
 
@@ -404,5 +399,4 @@ SUITE(views)
     run_view_close(&v);
     test_cut();
     test_words();
-    db_rmdir(dir);
 }

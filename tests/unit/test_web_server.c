@@ -2,6 +2,7 @@
  * a crowd, the end. tests/cli/serve.t asks the program; here sanitizers watch. */
 #include "base/mem.h"
 #include "base/tick.h"
+#include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 #include "web/web_server.h"
@@ -9,7 +10,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -146,8 +146,7 @@ static void test_beside(const char *dir)
 
 SUITE(web_server)
 {
-    char *dir = db_dir();
+    char *dir = scratch_dir();
 
     test_beside(dir);
-    db_rmdir(dir);
 }

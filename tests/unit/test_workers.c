@@ -5,6 +5,7 @@
 #include "base/tick.h"
 #include "fake_worker.h"
 #include "io/link.h"
+#include "scratch.h"
 #include "tap.h"
 #include "verify/roster.h"
 #include "verify/verifier.h"
@@ -16,7 +17,7 @@
 struct bench {
     struct loop *loop;
     struct verifier *verifier;
-    char dir[40], key[60], roster[60], secret[KEY_TEXT], address[TCP_ADDRESS];
+    char *dir, *key, *roster, secret[KEY_TEXT], address[TCP_ADDRESS];
     struct home home;
     struct opt_list packs;
     struct verifier_opts opts;
@@ -89,14 +90,14 @@ static void begin(struct bench *b)
     static char worker[] = "monkeys-worker", python[] = "python3";
     struct err e = ERR_INIT;
 
-    *b = (struct bench){.dir = "/tmp/test-tcp-XXXXXX", .loop = loop_new(&e)};
-    if (!b->loop || !mkdtemp(b->dir))
+    *b = (struct bench){.dir = scratch_dir(), .loop = loop_new(&e)};
+    if (!b->loop)
         BUG("%s", e.text);
     buf_init(&b->told, BUF_UNLIMITED);
     buf_init(&b->lines, BUF_UNLIMITED);
     b->home = (struct home){b->dir, worker, python};
-    snprintf(b->key, sizeof(b->key), "%s/key", b->dir);
-    snprintf(b->roster, sizeof(b->roster), "%s/" ROSTER_FILE, b->dir);
+    b->key = scratch_path(b->dir, "key");
+    b->roster = scratch_path(b->dir, ROSTER_FILE);
     log_set_writer(on_line, b);
     b->opts = (struct verifier_opts){.home = &b->home,
                                      .verifier = "tcp=127.0.0.1:0",
@@ -119,9 +120,6 @@ static void end(struct bench *b)
     log_set_writer(NULL, NULL);
     buf_release(&b->told);
     buf_release(&b->lines);
-    unlink(b->key);
-    unlink(b->roster);
-    rmdir(b->dir);
 }
 
 static struct fake_worker *start(struct bench *b, const char *name,
