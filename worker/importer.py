@@ -97,7 +97,7 @@ class Parser:
             send_message(sock, {})
             while True:
                 m, _ = recv_message(sock, MAX_PAYLOAD)
-                send_message(sock, convert.convert(m["entry"], m["code"], m["scale"]))
+                send_message(sock, convert.convert_row(m["entry"], m["code"], m["scale"]))
         except BaseException as problem:  # noqa: BLE001 - nothing of the caller's runs here
             if isinstance(problem, OSError):
                 send_message(sock, {"problem": str(problem)})
@@ -192,7 +192,7 @@ def answers(o: argparse.Namespace) -> Iterator[Frame]:
     yield Frame("end")
 
 
-def options() -> argparse.Namespace:
+def importer_options() -> argparse.Namespace:
     p = argparse.ArgumentParser()
     p.add_argument("--home", required=True)
     p.add_argument("--box", choices=("auto", "full", "thin", "none"), required=True)
@@ -205,7 +205,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """The next rows are converted while the last one is worked on."""
-    o = options()
+    o = importer_options()
     monkeys = socket.socket(fileno=CONTROL)
     try:
         for frame in answers(o):

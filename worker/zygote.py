@@ -55,7 +55,7 @@ KEPT = ("PATH", "LANG", "CCACHE_DISABLE", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CO
         "PYTORCH_NVML_BASED_CUDA_CHECK", "CUDA_VISIBLE_DEVICES")  # of the environment, in a child  # fmt: skip
 
 
-def options() -> argparse.Namespace:
+def zygote_options() -> argparse.Namespace:
     p = argparse.ArgumentParser()
     p.add_argument("--home", required=True)
     p.add_argument("--pack", required=True)
@@ -102,7 +102,7 @@ def load_adapter(pack_dir: str) -> Adapter:
     return module
 
 
-def identity(adapter: Adapter, pack_dir: str) -> str:
+def pack_identity(adapter: Adapter, pack_dir: str) -> str:
     """Of all that compiling depends on besides what is compiled: the language, as the adapter
     says, and the pack's own code."""
     parts = [adapter.identity().encode()]
@@ -373,7 +373,7 @@ class Zygote:
         check_adapter(self.adapter, self.o.mode, self.pack.get("language"))
         self.adapter.prepare(self.o.mode)
         self.o.folders = self.adapter.folders()
-        self.o.identity = identity(self.adapter, self.o.pack)
+        self.o.identity = pack_identity(self.adapter, self.o.pack)
         from shared import child  # noqa: F401
 
         if self.o.mode == "direct":
@@ -417,7 +417,7 @@ class Zygote:
                 policy = self.box.policy(uid, int(memory or 0), cgroup, folder)
                 self.child(sock_fd, output_fd, policy, folder)
             except BaseException as problem:  # noqa: BLE001
-                os.write(2, f"zygote child: {unfit.described(problem)}\n".encode()[:2000])
+                os.write(2, f"zygote child: {unfit.explained(problem)}\n".encode()[:2000])
                 # Here: `problem` holds the socket. Once that is closed the judge has us killed,
                 # and our status would be that of a process that somebody killed.
                 os._exit(126)
@@ -487,7 +487,7 @@ class Zygote:
 
 
 def main() -> None:
-    o = options()
+    o = zygote_options()
     sys.path.insert(1, o.pack)  # after worker/
     with unfit.reported():
         zygote = Zygote(o)

@@ -25,7 +25,7 @@ def child(mode: str) -> None:
 
 
 def version() -> str:
-    return f"{native.version('cc').splitlines()[0]} {platform.machine()}"
+    return f"{native.compiler_version('cc').splitlines()[0]} {platform.machine()}"
 
 
 def identity() -> str:
@@ -46,7 +46,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    native_record.install(current)
+    native_record.install_native(current)
     c_cpu.recording = True
 
 

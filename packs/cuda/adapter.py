@@ -34,7 +34,7 @@ def child(mode: str) -> None:
 
 
 def version() -> str:
-    return native_cuda.version(native_cuda.nvcc())
+    return native_cuda.nvcc_version(native_cuda.nvcc())
 
 
 def identity() -> str:
@@ -56,7 +56,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    native_record.install(current)
+    native_record.install_native(current)
 
 
 def compile(request: dict) -> bytes:

@@ -22,10 +22,10 @@ def probe() -> str:
         from compiler import native_compiler
         from shared import native, native_cuda
 
-        target = native_cuda.target()
+        target = native_cuda.torch_target()
         request = native.launches(SOURCE, [("twice_kernel", "PPi")])
         built = native_compiler.compile_cubins(request, cuda_build.toolchain(target))
-        compiler = native_cuda.version(native_cuda.nvcc())
+        compiler = native_cuda.nvcc_version(native_cuda.nvcc())
         name = native_cuda.gpu_name()
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"

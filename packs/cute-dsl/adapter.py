@@ -77,7 +77,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    cute_record.install(current)
+    cute_record.install_cute(current)
 
 
 def compile(request: dict) -> bytes:

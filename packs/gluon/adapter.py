@@ -8,8 +8,9 @@ from compiler import triton_compiler
 from recorder import triton_record
 from shared import triton_common
 from shared.adapter import Recorder
-from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
-from shared.triton_common import version  # noqa: F401 - of the interface
+from shared.triton_common import is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import triton_identity as identity  # noqa: F401 - of the interface
+from shared.triton_common import triton_version as version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: gl.constexpr):
@@ -27,7 +28,7 @@ _SPEC = {
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
     args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 128}
-    triton_common.warm_up(compile, _WARM, _SPEC, args)
+    triton_common.warm_up_compiler(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:
@@ -45,7 +46,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    triton_record.install(current)
+    triton_record.install_triton(current)
 
 
 def compile(request: dict) -> bytes:

@@ -32,7 +32,7 @@ def child(mode: str) -> None:
 
 
 def version() -> str:
-    return f"quill 1, {native.version('cc').splitlines()[0]} {platform.machine()}"
+    return f"quill 1, {native.compiler_version('cc').splitlines()[0]} {platform.machine()}"
 
 
 def identity() -> str:
@@ -54,7 +54,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    native_record.install(current)
+    native_record.install_native(current)
 
 
 def translate(program: str) -> Translated:

@@ -58,7 +58,7 @@ class Library:
     """The scrolls of a program, as attributes."""
 
     def __init__(self, program: str) -> None:
-        self._program = native.check_text(program)
+        self._program = native.check_source(program)
         try:
             self._scrolls = {s.name: s for s in quill_read.read(program)}
         except quill_read.QuillError as error:

@@ -47,7 +47,7 @@ def child(mode: str) -> None:
 
 
 def version() -> str:
-    compiler = native_cuda.version(native_cuda.nvcc())
+    compiler = native_cuda.nvcc_version(native_cuda.nvcc())
     return f"ThunderKittens headers {tk_build.headers_digest()[:12]}, {compiler}"
 
 
@@ -69,7 +69,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    native_record.install(current)
+    native_record.install_native(current)
 
 
 def compile(request: dict) -> bytes:

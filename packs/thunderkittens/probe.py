@@ -44,7 +44,7 @@ def probe() -> str:
         asked[0]["t"][-1] = asked[1]["t"][-1] = 16 * 64 * 2  # bytes
         asked[2:] = [64, None]
         built = hosted_compiler.expand_launches(request, tk_build.toolchain())
-        tools = f"headers in {tk_build.root()}, {native_cuda.version(native_cuda.nvcc())}"
+        tools = f"headers in {tk_build.root()}, {native_cuda.nvcc_version(native_cuda.nvcc())}"
         name = native_cuda.gpu_name()
     except Exception as error:
         return f"checks: no kernel can be built: {first_line(error)}"

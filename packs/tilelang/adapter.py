@@ -78,7 +78,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    tilelang_record.install(current)
+    tilelang_record.install_tilelang(current)
 
 
 def compile(request: dict) -> bytes:

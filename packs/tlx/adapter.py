@@ -13,8 +13,9 @@ from compiler import triton_compiler  # noqa: E402
 from recorder import triton_record  # noqa: E402
 from shared import triton_common  # noqa: E402
 from shared.adapter import Recorder  # noqa: E402
-from shared.triton_common import identity, is_compile_error  # noqa: E402, F401 - of the interface
-from shared.triton_common import version  # noqa: E402, F401 - of the interface
+from shared.triton_common import is_compile_error  # noqa: E402, F401 - of the interface
+from shared.triton_common import triton_identity as identity  # noqa: E402, F401 - of the interface
+from shared.triton_common import triton_version as version  # noqa: E402, F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: tl.constexpr):
@@ -36,7 +37,7 @@ _SPEC = {
 def prepare(mode: str) -> None:
     """Once, in the zygote: what a first kernel would load is loaded here."""
     args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 128}
-    triton_common.warm_up(compile, _WARM, _SPEC, args)
+    triton_common.warm_up_compiler(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:
@@ -54,7 +55,7 @@ def claims() -> str:
 
 
 def install(current: Callable[[], Recorder | None]) -> None:
-    triton_record.install(current)
+    triton_record.install_triton(current)
 
 
 def compile(request: dict) -> bytes:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from shared import triton_common
 from shared.adapter import Recorder, Runner
-from shared.triton_common import identity, is_compile_error  # noqa: F401 - of the interface
-from shared.triton_common import version  # noqa: F401 - of the interface
+from shared.triton_common import is_compile_error  # noqa: F401 - of the interface
+from shared.triton_common import triton_identity as identity  # noqa: F401 - of the interface
+from shared.triton_common import triton_version as version  # noqa: F401 - of the interface
 
 _WARM = """
 def warm(p, n, B: tl.constexpr):
@@ -31,12 +32,12 @@ def prepare(mode: str) -> None:
         libdevice.apply()
         repairs.apply()
         triton_interpret.prepare()
-        triton_interpret.warm_up(_WARM, _SPEC)
+        triton_interpret.warm_up_interpreter(_WARM, _SPEC)
     else:
         from recorder import triton_record  # noqa: F401 - or each recorder would
 
         args = {"p": {"t": [0, "float32", 0]}, "n": 100, "B": 64}
-        triton_common.warm_up(compile, _WARM, _SPEC, args)
+        triton_common.warm_up_compiler(compile, _WARM, _SPEC, args)
 
 
 def child(mode: str) -> None:
@@ -56,7 +57,7 @@ def claims() -> str:
 def install(current: Callable[[], Recorder | None]) -> None:
     from recorder import triton_record
 
-    triton_record.install(current)
+    triton_record.install_triton(current)
 
 
 def compile(request: dict) -> bytes:

@@ -151,7 +151,7 @@ def test_the_gluon_adapter_knows_the_compilers_errors(
         f"odd = loading.load_module(open({str(path)!r}).read(), {str(path)!r}).odd\n"
         "source = GluonASTSource(odd, {'p': '*i32', 'B': 'constexpr'}, {'B': 128})\n"
         f"result, options = {{}}, {{'num_warps': {warps}}}\n"
-        "try:\n    triton.compile(source, target=triton_common.target('sm_90a'), options=options)\n"
+        "try:\n    triton.compile(source, target=triton_common.gpu_target('sm_90a'), options=options)\n"
         "except Exception as problem:\n"
         "    result['compile'] = adapter.is_compile_error(problem)\n"
         "    result['text'] = f'{type(problem).__name__} {problem}'\n",

@@ -224,7 +224,7 @@ def every_function(lib: native_record.Library) -> list[list[str]]:
 def recorded(*calls: tuple, source: str = SOURCE) -> Trace:
     """Calls as the recorder writes them: each a function and its arguments."""
     recorder, lib = Recorder(), library(source)
-    native_record.install(lambda: recorder)
+    native_record.install_native(lambda: recorder)
     for name, *arguments in calls:
         getattr(lib, name)(*arguments)
     trace = recorder.trace()

@@ -31,7 +31,7 @@ def extract(text: str, name: str = "k", line: int | None = None, defaults: dict 
                   if isinstance(n, ast.FunctionDef) and n.name == name]  # fmt: skip
         line = wanted[0]
     spec = {"name": name, "line": line, "bind": {"tl": TL, **bind}, "defaults": defaults or {}}
-    return kernel_language.extract(kernel_language.parse(source), spec)
+    return kernel_language.extract(kernel_language.parse_source(source), spec)
 
 
 def body(text: str, **bind: dict) -> str:
@@ -423,7 +423,7 @@ def test_bound_assembly_is_checked_like_a_literal() -> None:
 def test_what_cannot_be_parsed_or_is_too_large_is_refused() -> None:
     for source in ("def k(:", "\0", "(" * 5000, "x" * 2_000_000):
         with pytest.raises(Denied):
-            kernel_language.parse(source)
+            kernel_language.parse_source(source)
     deep = "z = " + "-" * 3000 + "x"
     with pytest.raises(Denied):
         body(deep)

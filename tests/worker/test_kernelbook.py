@@ -248,7 +248,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.claim)
 def test_conversion(case: Case) -> None:
-    found = convert.convert(case.entry, case.code, False)
+    found = convert.convert_row(case.entry, case.code, False)
     assert found["reason"] == case.reason, found
     text = found.get("texts", [""])[0]
     assert all(part in text for part in case.has), text
@@ -265,7 +265,7 @@ def test_placeholders_are_counted_and_scaled() -> None:
     ) + init("'width': 4, 'kernel_size': 4")  # fmt: skip
     p = convert.Program("Net", code, 0)
     assert (p.rank, p.inputs, p.input_sizes, p.init_sizes) == (2, 1, 2, 1)
-    found = convert.convert("Net", code, True)
+    found = convert.convert_row("Net", code, True)
     assert found["sizes"] == [1024, 512, 256, 0], "1, 1/2, 1/4, none"
     for size, text in zip((1024, 512, 256, 4), found["texts"], strict=True):
         parts = (f"torch.rand([{size}, {size}])", f"return [{size}, 4]", "x + 4")
@@ -275,7 +275,7 @@ def test_placeholders_are_counted_and_scaled() -> None:
 @pytest.mark.parametrize("code", ["(" * 300000, "-" * 500000 + "1", "a" + ".a" * 400000, "x = 1\0"],
                          ids=["brackets", "signs", "dots", "nul"])  # fmt: skip
 def test_a_program_that_overstrains_a_parser_is_refused(code: str) -> None:
-    assert convert.convert("Net", code, False)["reason"] == "syntax"
+    assert convert.convert_row("Net", code, False)["reason"] == "syntax"
 
 
 # ---- the file ----
@@ -388,7 +388,7 @@ def test_the_parser_can_do_nothing_else(
                 done[name] = type(problem).__name__
         return {"reason": "entry", "detail": json.dumps(done)}
 
-    monkeypatch.setattr(convert, "convert", took_over)
+    monkeypatch.setattr(convert, "convert_row", took_over)
     p = parser(box)
     found = json.loads(asked(p, "Net", "")["detail"])
     p.stop()
@@ -399,12 +399,12 @@ def test_the_parser_can_do_nothing_else(
 def test_a_program_that_ends_the_parser_costs_its_own_row_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = convert.convert
+    real = convert.convert_row
 
     def mortal(entry: str, code: str, scale: bool) -> dict:
         return os.abort() if entry == "Bomb" else real(entry, code, scale)
 
-    monkeypatch.setattr(convert, "convert", mortal)
+    monkeypatch.setattr(convert, "convert_row", mortal)
     p = parser()
     good = HEAD + FORWARD + "        return x\n" + NO_INIT
     found = [asked(p, entry, good)["reason"] for entry in ("Net", "Bomb", "Net")]
@@ -423,7 +423,7 @@ def test_a_program_that_ends_the_parser_costs_its_own_row_only(
 def test_a_parser_that_answers_something_else_is_replaced(
     monkeypatch: pytest.MonkeyPatch, lie: dict
 ) -> None:
-    monkeypatch.setattr(convert, "convert", lambda *_: lie)
+    monkeypatch.setattr(convert, "convert_row", lambda *_: lie)
     p = parser()
     before = p.pid
     found = asked(p, "Net", "")
@@ -435,7 +435,7 @@ def test_a_parser_cannot_choose_the_file_or_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lie = {"reason": "syntax", "detail": "", "stem": "../x", "line": {"row": 7}, "source": {}}
-    monkeypatch.setattr(convert, "convert", lambda *_: lie)
+    monkeypatch.setattr(convert, "convert_row", lambda *_: lie)
     path = tmp_path / "rows.json"
     path.write_text('{"entry_point": "Net", "python_code": "", "sha": "c0ffee"}')
     o = argparse.Namespace(home=str(ROOT), box="auto", unsafe=False, scale=False, input=str(path))

@@ -100,7 +100,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     for owner, name in ((jit, "cached"), (tuner.AutoTuner, "run"),
                         (jit.JITImpl, "_get_frontend_target_context")):  # fmt: skip
         monkeypatch.setattr(owner, name, getattr(owner, name))  # is put back afterwards
-    tilelang_record.install(lambda: made)
+    tilelang_record.install_tilelang(lambda: made)
     with Target({"kind": "cuda", "arch": "sm_90a"}):
         yield made
 
@@ -249,7 +249,7 @@ def test_wrong_arguments_are_told_as_tilelang_tells_them(recorder, args, reason)
 
 def test_a_kernel_is_called_in_forward_only(recorder):
     kernel = tilelang.compile(product(256, 512, 64), out_idx=[2])
-    tilelang_record.install(lambda: None)
+    tilelang_record.install_tilelang(lambda: None)
     with pytest.raises(RuntimeError, match="outside ModelNew.forward"):
         kernel(meta(256, 64, dtype=torch.float16), meta(64, 512, dtype=torch.float16))
 

@@ -25,7 +25,7 @@ import launching
 
 recorder = launching.Launches()
 held = sys.held = [recorder]
-triton_record.install(lambda: held[0])
+triton_record.install_triton(lambda: held[0])
 text = TEXT
 linecache.cache["candidate.py"] = (len(text), None, text.splitlines(True), "candidate.py")
 module = types.ModuleType("candidate")
@@ -73,7 +73,7 @@ def test_a_launch_is_a_node_with_all_its_arguments() -> None:
     }  # fmt: skip
     (kernel,) = call["kernels"]
     assert kernel["name"] == "scale" and kernel["bind"] == {"tl": {"module": "triton.language"}}
-    tree = kernel_language.parse(HEAD)
+    tree = kernel_language.parse_source(HEAD)
     assert kernel_language.extract(tree, kernel).name == "scale"
 
 

@@ -115,7 +115,7 @@ def check_mlir(module: ir.Module) -> None:
 def _check_assembly(op: ir.Operation) -> None:
     text = ir.StringAttr(op.attributes[_ASSEMBLY[op.name]]).value
     try:
-        kernel_assembly.check_text(text)
+        kernel_assembly.check_assembly(text)
     except ValueError as problem:
         raise Denied(str(problem)) from None
 

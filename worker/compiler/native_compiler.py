@@ -64,7 +64,7 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 def compile_libraries(request: dict, toolchain: Toolchain) -> bytes:
     """A shared object for each text that is called."""
     library = replace(toolchain, output_flags=tuple(native.LIBRARY_FLAGS.split()))
-    options = native.options(library, ["-o", "kernel.so", *library.output_flags])
+    options = native.command_line(library, ["-o", "kernel.so", *library.output_flags])
 
     def fill(made: Answer) -> None:
         numbers: dict[tuple, int] = {}
@@ -279,7 +279,7 @@ def _check_headers(work: Path, toolchain: Toolchain) -> None:
 
 def native_identity(toolchain: Toolchain) -> str:
     """Of all that an answer depends on besides its request."""
-    facts = [native.version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
+    facts = [native.compiler_version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
     modules = (__file__, native.__file__, plain_c.__file__, kernel_assembly.__file__)
     own = [Path(module).read_bytes() for module in modules]
     return digest("\0".join(facts).encode() + b"".join(own))

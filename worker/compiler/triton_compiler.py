@@ -20,7 +20,7 @@ from shared import kernel_assembly, kernel_language
 from shared.program import ITEM
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
-    target,
+    gpu_target,
 )  # fmt: skip
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -48,7 +48,7 @@ _TENSORDESC = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
 def compile_triton(request: dict) -> bytes:
     """The answer; raises CompileFailed or kernel_language.Denied."""
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
-    gpu = target(request["target"])
+    gpu = gpu_target(request["target"])
     triton.runtime.driver.set_active(NoDevice(gpu))
     JITFunction.__getitem__ = no_launch
     try:

@@ -108,15 +108,15 @@ def references(value: object) -> Iterator[Ref]:
         yield from references([value.start, value.stop, value.step])
 
 
-def mapped(value: object, change: Callable[[object], object]) -> object:
+def replaced(value: object, change: Callable[[object], object]) -> object:
     """A copy of an argument in which `change` has replaced what is no container."""
     if isinstance(value, (list, tuple)):
-        parts = [mapped(v, change) for v in value]
+        parts = [replaced(v, change) for v in value]
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
-        return {k: mapped(v, change) for k, v in value.items()}
+        return {k: replaced(v, change) for k, v in value.items()}
     if isinstance(value, slice):
-        return slice(*(mapped(v, change) for v in (value.start, value.stop, value.step)))
+        return slice(*(replaced(v, change) for v in (value.start, value.stop, value.step)))
     return change(value)
 
 
@@ -242,7 +242,7 @@ class Recorder(TorchFunctionMode):
     def ref_of_state(self, t: torch.Tensor) -> Ref:
         if id(t) not in self.made:
             node = Node(len(self.nodes), "state", self.state[id(t)][0])
-            node.outs = [described(t)]
+            node.outs = [describe_output(t)]
             self.nodes.append(node)
             self.made[id(t)] = Ref(node.index)
         return self.made[id(t)]
@@ -251,8 +251,8 @@ class Recorder(TorchFunctionMode):
         if len(self.nodes) > MOST:
             raise NotCaptured(f"forward makes more than {MOST} calls of torch")
         self.nodes.append(node)
-        for i, (path, t) in enumerate(leaves(result)):
-            node.outs.append(described(t, path))
+        for i, (path, t) in enumerate(placed_tensors(result)):
+            node.outs.append(describe_output(t, path))
             if id(t) not in self.state:
                 self.give(t, Ref(node.index, i))
         return node
@@ -268,7 +268,7 @@ class Recorder(TorchFunctionMode):
         def one(v: object) -> object:
             return self.ref_of(v) if isinstance(v, torch.Tensor) else v
 
-        return mapped(value, one)
+        return replaced(value, one)
 
     # ---- calls ----
 
@@ -303,7 +303,7 @@ class Recorder(TorchFunctionMode):
         public = {k: v for k, v in kwargs.items() if not k.startswith("_")}  # F.softmax adds its own
         node_args, node_kwargs = self.argument(args), self.argument(public)
         result = func(*args, **kwargs)
-        if not any(True for _ in leaves(result)):
+        if not any(True for _ in placed_tensors(result)):
             return result
         if in_place or kwargs.get("inplace") is True:
             self.changed(args[0])
@@ -406,15 +406,15 @@ def _no_dropout(short: str, args: tuple, kwargs: dict) -> bool:
     return rate == 0 or not training
 
 
-def leaves(value: object, path: tuple = ()) -> Iterator[tuple[tuple, torch.Tensor]]:
+def placed_tensors(value: object, path: tuple = ()) -> Iterator[tuple[tuple, torch.Tensor]]:
     if isinstance(value, torch.Tensor):
         yield path, value
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
-            yield from leaves(part, (*path, i))
+            yield from placed_tensors(part, (*path, i))
     elif isinstance(value, dict):
         for key, part in value.items():
-            yield from leaves(part, (*path, key))
+            yield from placed_tensors(part, (*path, key))
 
 
 def same(a: torch.Tensor, b: object) -> bool:
@@ -423,7 +423,7 @@ def same(a: torch.Tensor, b: object) -> bool:
             and a.stride() == b.stride() and a.data_ptr() == b.data_ptr())  # fmt: skip
 
 
-def described(t: torch.Tensor, path: tuple = ()) -> Out:
+def describe_output(t: torch.Tensor, path: tuple = ()) -> Out:
     rms = 1.0
     if t.is_floating_point() and t.numel():
         rms = float(t.detach().float().square().mean().sqrt())

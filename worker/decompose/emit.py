@@ -423,7 +423,7 @@ def packed_rows(graph: Graph, refs: list[Ref]) -> int:
 # ---- the file --------------------------------------------------------------------
 
 
-def write(graph: Graph, part: Part, drawn: Inputs, unpack: dict[Ref, list[Ref]],
+def write_piece(graph: Graph, part: Part, drawn: Inputs, unpack: dict[Ref, list[Ref]],
           comment: str) -> Piece:  # fmt: skip
     writer = Writer(graph, part, unpack)
     forward = writer.forward()
@@ -555,8 +555,8 @@ def state_text(value: torch.Tensor) -> str:
         low, high = int(value.min()), int(value.max())
         return f"torch.randint({low}, {high + 1}, ({shape},))"
     mean, std = value.mean().item(), value.std().item()
-    moved = f" + {fit.number(mean)}" if abs(mean) > 0.1 * std else ""
-    return f"torch.randn({shape}) * {fit.number(std)}{moved}"
+    moved = f" + {fit.spelled_number(mean)}" if abs(mean) > 0.1 * std else ""
+    return f"torch.randn({shape}) * {fit.spelled_number(std)}{moved}"
 
 
 def input_lines(graph: Graph, part: Part, drawn: Inputs,

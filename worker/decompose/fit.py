@@ -48,7 +48,7 @@ def drawn_quickly(shape: tuple[int, ...], quantiles: list[float]) -> torch.Tenso
     return result
 
 
-def number(x: float) -> str:
+def spelled_number(x: float) -> str:
     return f"{x:.{DIGITS}g}"
 
 
@@ -58,11 +58,11 @@ def fit(t: torch.Tensor) -> Fit | None:
         return None
     values = t.detach().float()
     structure, inside = structured(values)
-    real = realism.describe(values)
+    real = realism.look_of(values)
     for tried in candidates(values, inside):
         text = f"({tried.text}){structure}" if structure else tried.text
         drawn = _drawn(tried, structure, values.shape)
-        if not realism.differs(realism.describe(drawn), real, NEAR):
+        if not realism.differs(realism.look_of(drawn), real, NEAR):
             tried.text, tried.domain = text, tried.domain or bool(structure)
             return tried
     return None
@@ -106,9 +106,9 @@ def candidates(values: torch.Tensor, inside: torch.Tensor) -> list[Fit]:
         found.append(Fit("unit_norm", 0.0, 1.0, text, "", True))
     if low < 0 < high:
         shift = abs(mean) > 0.1 * std
-        text = "torch.randn({shape})" + ("" if _near(std, 1) else f" * {number(std)}")
+        text = "torch.randn({shape})" + ("" if _near(std, 1) else f" * {spelled_number(std)}")
         found.append(Fit("normal", mean if shift else 0.0, std,
-                         text + (f" + {number(mean)}" if shift else "")))  # fmt: skip
+                         text + (f" + {spelled_number(mean)}" if shift else "")))  # fmt: skip
         found += peaked(inside, std)
     if low >= 0 and values.dim() and bool(((values.sum(-1) - 1).abs() < 1e-3).all()):
         found += [Fit("normal", 0.0, s, f"torch.softmax(torch.randn({{shape}}) * {s}, -1)", "", True)
@@ -116,17 +116,18 @@ def candidates(values: torch.Tensor, inside: torch.Tensor) -> list[Fit]:
     if high <= 0:
         found += [Fit("neg_log_gate", 0.0, 1.0, "F.logsigmoid(torch.randn({shape}))", "", True),
                   Fit("neg_log_gate", low, 1.0,
-                      f"F.logsigmoid(torch.randn({{shape}})).clamp(min={number(low)})", "", True)]  # fmt: skip
+                      f"F.logsigmoid(torch.randn({{shape}})).clamp(min={spelled_number(low)})",
+                      "", True)]  # fmt: skip
     if 0 <= low < 0.01 * high and mean > 0:
         power = max(high / mean - 1, 0.1)
-        found.append(Fit("uniform", low, high, f"torch.rand({{shape}}) ** {number(power)}"
-                         + ("" if _near(high, 1) else f" * {number(high)}"), "", True))  # fmt: skip
+        found.append(Fit("uniform", low, high, f"torch.rand({{shape}}) ** {spelled_number(power)}"
+                         + ("" if _near(high, 1) else f" * {spelled_number(high)}"), "", True))  # fmt: skip
     if low >= 0 or high <= 0:
         found.append(Fit("uniform", low, high, _uniform(low, high), "", True))
     sample = inside.flatten()
     sample = sample[:: max(1, sample.numel() // 100_000)].sort().values
     at = (torch.tensor(LEVELS) * (sample.numel() - 1)).long()
-    points = ", ".join(number(float(q)) for q in sample[at])
+    points = ", ".join(spelled_number(float(q)) for q in sample[at])
     found.append(Fit("uniform", low, high, f"drawn({{shape}}, [{points}])", QUANTILE_HELPER,
                      low >= 0 or high <= 0))  # fmt: skip
     return found
@@ -137,7 +138,7 @@ def peaked(inside: torch.Tensor, std: float) -> list[Fit]:
     found = []
     for power in (1, 2, 4, 8, 16):
         scale = std * (2 * power + 1) ** 0.5  # the rms of rand ** power is (2 power + 1) ** -0.5
-        text = f"torch.randn({{shape}}) * torch.rand({{shape}}) ** {power} * {number(scale)}"
+        text = f"torch.randn({{shape}}) * torch.rand({{shape}}) ** {power} * {spelled_number(scale)}"
         found.append(Fit("normal", 0.0, std, text))
     return found
 
@@ -145,7 +146,7 @@ def peaked(inside: torch.Tensor, std: float) -> list[Fit]:
 def _uniform(low: float, high: float) -> str:
     if (low >= 0 and low < 0.01 * high) and _near(high, 1):
         return "torch.rand({shape})"
-    return f"torch.rand({{shape}}) * {number(high - low)} + {number(low)}"
+    return f"torch.rand({{shape}}) * {spelled_number(high - low)} + {spelled_number(low)}"
 
 
 def _near(x: float, y: float) -> bool:

@@ -7,7 +7,7 @@ needs, for all iterations, then what reads the state (loop distribution)."""
 from dataclasses import dataclass, field
 
 import torch
-from decompose.capture import Graph, Node, Ref, mapped
+from decompose.capture import Graph, Node, Ref, replaced
 
 LONG = 16  # iterations from which on a loop is a recurrence
 STEPS = 16  # of a scan
@@ -43,7 +43,7 @@ def signature(graph: Graph, node: Node) -> tuple:
             return "integer"
         return repr(value)
 
-    spelled = repr(mapped((node.args, node.kwargs), plain))
+    spelled = repr(replaced((node.args, node.kwargs), plain))
     return node.target, spelled, tuple(o.shape for o in node.outs)
 
 
@@ -264,7 +264,7 @@ class _Stepping:
         for ref in node.refs():
             if ref not in self.refs:
                 self.refs[ref] = self.outside(ref)
-        self.add(node, *(mapped(a, self.renamed) for a in (node.args, node.kwargs)))
+        self.add(node, *(replaced(a, self.renamed) for a in (node.args, node.kwargs)))
         for i in range(len(node.outs)):
             self.refs[Ref(node.index, i)] = Ref(len(self.new.nodes) - 1, i)
             self.origin[self.refs[Ref(node.index, i)]] = Ref(node.index, i), None, 0

@@ -140,10 +140,11 @@ def partition(maker: Maker, parts: list[Part], prefix: str = "p") -> dict:
     for i, part in enumerate(parts):
         unpack: dict[Ref, list[Ref]] = {}
         part.inputs = packed_inputs(parts, made_by, part, unpack)
-        drawn = emit.Inputs(fits(maker, part, values, unpack), maker.task, numbers(graph, maker.task))
+        drawn = emit.Inputs(fits(maker, part, values, unpack), maker.task,
+                            argument_numbers(graph, maker.task))  # fmt: skip
         title = title_of(graph, part)
         what = f"part {i + 1} of {len(parts)} of {'a step of ' if maker.step else ''}{maker.problem}"
-        piece = emit.write(graph, part, drawn, unpack, f"{title[0].upper()}{title[1:]}: {what}.")
+        piece = emit.write_piece(graph, part, drawn, unpack, f"{title[0].upper()}{title[1:]}: {what}.")
         for ref, spec in zip(part.inputs, piece.inputs):
             node = graph.nodes[ref.node]
             spec["from"] = maker.source(node) if node.kind == "input" else f"{ids[made_by[ref]]}:0"
@@ -169,20 +170,20 @@ def recurrence(maker: Maker, step: loops.Step, level: str) -> dict:
         except NoCut:
             pieces = []
     if not pieces:
-        pieces = partition(inner, [whole(step.graph)])["subproblems"]
+        pieces = partition(inner, [whole_graph(step.graph)])["subproblems"]
         pieces[0]["id"] = "step"
         pieces[0]["why"] = "one step of the loop: the new state and the output, side by side"
     pieces.append(scan(maker, inner, step))
     return {"subproblems": pieces, "composition": unclaimed()}
 
 
-def whole(graph: Graph) -> Part:
+def whole_graph(graph: Graph) -> Part:
     line = cut.Line(graph)
     return line.part(0, line.length)
 
 
 def scan(maker: Maker, inner: Maker, step: loops.Step) -> dict:
-    part = whole(step.graph)
+    part = whole_graph(step.graph)
     base = maker.values({step.origin[r][0] for r in part.inputs})
     piece = emit.write_scan(step, part, base, maker.task, f"{loops.STEPS} steps of {maker.problem}.")
     for spec in piece.inputs:
@@ -220,7 +221,7 @@ def fits(maker: Maker, part: Part, values: dict[Ref, torch.Tensor],
     return found
 
 
-def numbers(graph: Graph, task: Task) -> dict[int, int]:
+def argument_numbers(graph: Graph, task: Task) -> dict[int, int]:
     """Which argument of forward each input node is."""
     names = task.arguments()
     return {i: names.index(graph.nodes[i].target) for i in graph.inputs

@@ -153,7 +153,7 @@ class Pieces(Child):
     def model_for(self, m: dict) -> torch.nn.Module:
         if m["wide"]:
             if self.wide is None:
-                self.wide = inputs.convert(inputs.copied(self.model), torch.float64)
+                self.wide = inputs.cast_model(inputs.copied(self.model), torch.float64)
             return self.wide
         return inputs.copied(self.model) if m["fresh"] else self.model
 
@@ -167,7 +167,7 @@ class Pieces(Child):
             data = memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
             if at + len(data) > room:
                 raise MemoryError("the tensors do not fit into the memory that is there for them")
-            _write(fd, data, at)
+            _write_all(fd, data, at)
             specs.append([list(t.shape), str(t.dtype).removeprefix("torch."), strides, at])
             at += -(-len(data) // 64) * 64
         return {"ok": True, "tensors": specs}
@@ -197,7 +197,7 @@ def flattened(t: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
     return inner.reshape(-1), strides
 
 
-def _write(fd: int, data: memoryview, at: int) -> None:
+def _write_all(fd: int, data: memoryview, at: int) -> None:
     done = 0
     while done < len(data):
         done += os.pwrite(fd, data[done : done + (1 << 24)], at + done)

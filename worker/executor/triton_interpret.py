@@ -67,8 +67,8 @@ def prepare() -> None:
     for module in (tl, tl.core):
         module.range = _range
         module.static_range = _static_range
-        module.static_print = module.device_print = _nothing
-    InterpretedFunction.__call__ = _call
+        module.static_print = module.device_print = _ignored
+    InterpretedFunction.__call__ = _call_device_function
     InterpretedFunction.__getitem__ = no_launch
     it._interpreter = _Guarded(it._interpreter)
     it._get_np_dtype = _remembered(it._get_np_dtype)  # it makes a table of all at each call
@@ -76,7 +76,7 @@ def prepare() -> None:
     _say_what_is_missing()
 
 
-def warm_up(source: str, spec: dict) -> None:
+def warm_up_interpreter(source: str, spec: dict) -> None:
     """Runs a kernel of (pointer, count, block) once: the interpreter reads its library when
     it is first used."""
     region = mmap.mmap(-1, 4096)
@@ -86,12 +86,12 @@ def warm_up(source: str, spec: dict) -> None:
     Interpreter({"source": source, "kernels": [spec], "parts": [part]}, region).run(0)
 
 
-def _call(self: InterpretedFunction, *args: Any, **kwargs: Any) -> Any:
+def _call_device_function(self: InterpretedFunction, *args: Any, **kwargs: Any) -> Any:
     """A device function: the language stays as it is."""
     return self.rewrite()(*args, **kwargs)
 
 
-def _nothing(*_: Any, **__: Any) -> None:
+def _ignored(*_: Any, **__: Any) -> None:
     return None
 
 
@@ -338,7 +338,7 @@ class _Undecided(ValueError):
     pass
 
 
-def _scalar(value: Any) -> Any:
+def _deciding_number(value: Any) -> Any:
     """A number that decides what runs next: of a tensor of one element, or a constant."""
     value = _constant(value)
     if not isinstance(value, tl.core.tensor):
@@ -355,7 +355,7 @@ def _constant(value: Any) -> Any:
 
 
 def _truth(value: Any) -> bool:
-    return bool(_scalar(value))
+    return bool(_deciding_number(value))
 
 
 def _assigned(value: Any) -> Any:
@@ -369,14 +369,14 @@ def _range(start: Any, stop: Any = None, step: Any = None, **_: Any) -> Iterator
     """A loop whose variable is a number at run time."""
     if stop is None:
         start, stop = 0, start
-    bounds = [_scalar(start), _scalar(stop), _scalar(1 if step is None else step)]
+    bounds = [_deciding_number(start), _deciding_number(stop), _deciding_number(1 if step is None else step)]
     if not all(isinstance(b, int) for b in bounds):
         raise TypeError("the bounds of a loop must be integers")
     wide = any(isinstance(b, tl.core.tensor) and b.dtype.primitive_bitwidth == 64
                for b in (start, stop, step)) or any(abs(b) >= 2**31 for b in bounds)  # fmt: skip
     kind = tl.int64 if wide else tl.int32
     for i in builtins.range(*bounds):
-        yield _number(i, kind)
+        yield _scalar_tensor(i, kind)
 
 
 def _static_range(start: Any, stop: Any = None, step: Any = None, **_: Any) -> range:
@@ -387,7 +387,7 @@ def _static_range(start: Any, stop: Any = None, step: Any = None, **_: Any) -> r
     return builtins.range(start, stop, 1 if step is None else step)
 
 
-def _number(value: Any, kind: tl.dtype) -> tl.core.tensor:
+def _scalar_tensor(value: Any, kind: tl.dtype) -> tl.core.tensor:
     if kind == tl.bfloat16:
         bits = np.array([value], np.float32).view(np.uint32) >> 16  # as a launcher does it
         return tl.core.tensor(TensorHandle(bits.astype(np.uint16), kind), kind)
@@ -513,16 +513,16 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(self._call(node, "__checked", *args)), node)
 
 
-def _unwrapped(value: Any) -> Any:
+def _plain_constant(value: Any) -> Any:
     """A constant from outside as a plain value, as constants among arguments are: in Python a
     wrapper on the left of an operator would swallow a tensor."""
     if type(value) is tuple:
-        return tuple(map(_unwrapped, value))
+        return tuple(map(_plain_constant, value))
     return _constant(value)
 
 
 def _interpreted(kernel: kernel_language.Kernel, spec: dict, space: dict, file: str) -> Any:
-    space.update({name: _unwrapped(value) for name, value in space.items()})
+    space.update({name: _plain_constant(value) for name, value in space.items()})
     for word, meaning in _WORDS.items():
         space.setdefault(word, meaning)
     text = kernel.text  # of the tree that is rewritten now
@@ -721,15 +721,15 @@ def _passed(value: Any, annotation: str | None, special: bool) -> Any:
     unless it was said that it is not."""
     if isinstance(value, (bool, int, float)):
         if annotation in _TYPES:
-            return _number(value, _TYPES[annotation])
+            return _scalar_tensor(value, _TYPES[annotation])
         if isinstance(value, bool):
-            return _number(value, tl.int1)
+            return _scalar_tensor(value, tl.int1)
         if isinstance(value, float):
-            return _number(value, tl.float32)
+            return _scalar_tensor(value, tl.float32)
         if value == 1 and special:
             return value
         small = -(2**31) <= value < 2**31
-        return _number(value, tl.int32 if small else tl.uint64 if value >= 2**63 else tl.int64)
+        return _scalar_tensor(value, tl.int32 if small else tl.uint64 if value >= 2**63 else tl.int64)
     if isinstance(value, tuple):
         return tuple(_passed(part, None, special) for part in value)
     return it._implicit_cvt(value)

@@ -248,7 +248,7 @@ def check_arguments(sub: Sub, drawn: list[Blob], original: Original) -> None:
 
 
 def check_real(name: str, mine: Blob, real: Blob) -> None:
-    said = realism.differs(realism.describe(mine.tensor()), realism.describe(real.tensor()))
+    said = realism.differs(realism.look_of(mine.tensor()), realism.look_of(real.tensor()))
     if said:
         raise Finding("unrealistic_inputs", f"{name}: {said}")
 

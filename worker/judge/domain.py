@@ -312,7 +312,7 @@ class Domain:
     def changed(self, values: list, variant: str, chance: random.Random) -> list:
         """The arguments of forward under a variant; `numbers` changes floats that are no tensors."""
         if variant == "numbers":
-            return [inputs.numbers(v, chance) if self.takes(i, None, variant) else v
+            return [inputs.other_numbers(v, chance) if self.takes(i, None, variant) else v
                     for i, v in enumerate(values)]  # fmt: skip
         meant = "scaled" if variant in inputs.SCALES else variant
         made = []

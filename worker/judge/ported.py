@@ -393,7 +393,7 @@ class Writer:
         """A kernel that was judged: its checked tree as text, without the decorator, and the names
         that it takes from its file."""
         if index not in self.functions:
-            self.tree = self.tree or kernel_language.parse(self.job["candidate"])
+            self.tree = self.tree or kernel_language.parse_source(self.job["candidate"])
             found = kernel_language.extract(self.tree, self.trace.kernels[index])
             if found.defaults:
                 raise CannotPort("a kernel's default value comes from its file")

@@ -92,7 +92,7 @@ class Session:
     def write_inputs(self, args: list) -> None:
         """Once the setup has run, which is not timed, and its process stands again."""
         for i, t in enumerate(inputs.tensors(args)):
-            inputs.write(self.region.view(self.input_place(i)), t)
+            inputs.write_values(self.region.view(self.input_place(i)), t)
 
     def input_place(self, i: int) -> Place:
         shape, dtype, strides = self.input_specs[i]

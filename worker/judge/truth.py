@@ -163,7 +163,7 @@ class Reference:
             model = inputs.build(
                 self.space["Model"], args, seed, device, self.dtype, self.unsettled
             )
-        return inputs.convert(model, self.dtype)
+        return inputs.cast_model(model, self.dtype)
 
     def _share_with_recorder(self) -> None:
         """What trials never draw again has the values that the candidate's constructor, which runs
@@ -176,7 +176,7 @@ class Reference:
             drawn = inputs.loose(model) | state_of(model)
             with torch.no_grad():
                 for name in held.keys() & drawn.keys():
-                    inputs.write(held[name], drawn[name])
+                    inputs.write_values(held[name], drawn[name])
 
     @property
     def rules(self) -> "Rules":
@@ -271,7 +271,7 @@ def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def put_state(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
     held = state_of(model)
     for name, value in values.items():
-        inputs.write(held[name], value)
+        inputs.write_values(held[name], value)
 
 
 def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
@@ -281,7 +281,7 @@ def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
         memory = held[name].untyped_storage().data_ptr()
         if name in names and memory not in done:
             done.add(memory)
-            inputs.write(held[name], inputs.moved(held[name], seed, index))
+            inputs.write_values(held[name], inputs.moved(held[name], seed, index))
 
 
 def find_rules(reference: Reference) -> Rules:
@@ -383,7 +383,7 @@ def _in_some_precision(
             return _call_model(model, _widen(args, r.dtype), seed, r.device, r.dtype, r.changes).all()
         except Exception as problem:  # noqa: BLE001
             _own_failure(problem)
-    model = inputs.convert(model, r.wide)
+    model = inputs.cast_model(model, r.wide)
     return _call_model(model, _widen(args, r.wide), seed, r.device, r.wide, r.changes).all()
 
 
@@ -446,7 +446,7 @@ class Pair:
         return inputs.copied(self.eager), self.r.dtype
 
     def _widened(self) -> torch.nn.Module:
-        return inputs.convert(inputs.copied(self.eager), self.r.wide)
+        return inputs.cast_model(inputs.copied(self.eager), self.r.wide)
 
     def _buffers(self, model: torch.nn.Module) -> dict[str, torch.Tensor]:
         return {n: b.detach().clone() for n, b in sorted(inputs.buffers(model).items())}

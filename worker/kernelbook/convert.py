@@ -109,7 +109,7 @@ class Argument:
     given: bool = True
 
 
-def convert(entry: str, code: str, scale: bool) -> dict:
+def convert_row(entry: str, code: str, scale: bool) -> dict:
     """What the row becomes: its texts, at the sizes to try or as it is, or why there is none."""
     try:
         first = Program(entry, code, 0)
@@ -121,7 +121,7 @@ def convert(entry: str, code: str, scale: bool) -> dict:
     return {"reason": "kept", "changes": changes, "texts": texts, "sizes": sizes or None}
 
 
-def parse(data: bytes, flags: int, what: str = "") -> ast.Module:
+def parse_row(data: bytes, flags: int, what: str = "") -> ast.Module:
     """With ast.PyCF_ONLY_AST, the tree; else this only finds out whether it is a program."""
     try:
         with warnings.catch_warnings():
@@ -144,13 +144,13 @@ def parts_of(kind: type[ast.AST]) -> tuple[str, ...]:
     return tuple(f for f in kind._fields if f not in no)
 
 
-def name_of(node: ast.AST) -> str:
+def last_name(node: ast.AST) -> str:
     """The last name of a.b.c; of anything else, none."""
     return getattr(node, "attr", "") or getattr(node, "id", "")
 
 
 def is_training(node: ast.AST) -> bool:
-    return "training" in (name_of(node), getattr(node, "arg", None))
+    return "training" in (last_name(node), getattr(node, "arg", None))
 
 
 def bound(alias: ast.alias) -> str:
@@ -172,7 +172,7 @@ class Program:
         self.input_sizes = self.init_sizes = self.rank = self.inputs = 0
         if len(self.data) > MOST_BYTES:
             raise Refused("syntax", "line 1: the file is larger than 1 MiB")
-        self.tree = parse(self.data, ast.PyCF_ONLY_AST)
+        self.tree = parse_row(self.data, ast.PyCF_ONLY_AST)
         self.lines = [0, *(m.end() for m in LINE_END.finditer(self.data))]
         self.look_around()
         self.find_parts()
@@ -183,7 +183,7 @@ class Program:
         self.return_one()
         self.count_sizes()
         self.text = self.edited(0, len(self.data), self.edits)
-        parse(self.text.encode(), 0, "after conversion: ")
+        parse_row(self.text.encode(), 0, "after conversion: ")
 
     # ---- places ----
 
@@ -413,7 +413,7 @@ class Program:
                 for name, when in (("__init__", MADE), ("forward", RUNS), ("__call__", RUNS)):
                     found = self.find(unit, FUNCTIONS, name)
                     todo += [(found, when)] if found else []
-                names = {name_of(n) for b in unit.node.bases for n in ast.walk(b)}
+                names = {last_name(n) for b in unit.node.bases for n in ast.walk(b)}
             else:
                 names = unit.names - {"__init__", "forward"}
             for other in (u for name in names for u in named.get(name, ())):
@@ -444,11 +444,11 @@ class Program:
 
     def draw(self, node: ast.AST) -> tuple[int, int, str] | None:
         """Where random numbers are drawn, the line, and by what."""
-        if isinstance(node, ast.Attribute) and name_of(node.value) == "random":
+        if isinstance(node, ast.Attribute) and last_name(node.value) == "random":
             return self.end(node.value), node.value.end_lineno, "random"
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return None
-        name, of = node.func.attr, name_of(node.func.value)
+        name, of = node.func.attr, last_name(node.func.value)
         if name in DRAWS - self.own or (name in DROPS and of in self.function_modules):
             return self.end(node.func), node.func.end_lineno, name
         return None
@@ -585,7 +585,7 @@ class Program:
 
     def first_item(self, node: ast.AST, edit: bool) -> int:
         """What the expression gives; on `edit` it is cut down to its first item."""
-        makes = name_of(node.func) if isinstance(node, ast.Call) else ""
+        makes = last_name(node.func) if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.IfExp):
             found = [self.first_item(n, edit) for n in (node.body, node.orelse)]
             return max(found)
@@ -625,18 +625,18 @@ class Program:
         for node, unit in sorted(self.statements, key=lambda s: self.start(s[0])):
             if unit is not self.forward or not isinstance(node, ast.Assign):
                 continue
-            if self.start(node) < self.start(name) and name_of(node.targets[0]) == name.id:
+            if self.start(node) < self.start(name) and last_name(node.targets[0]) == name.id:
                 left = node.value
                 while isinstance(left, ast.BinOp) and isinstance(left.left, ast.BinOp):
                     left = left.left
                 adds = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add)
-                if not adds or name_of(left.left) != name.id:  # x = x + (y,) stays what it was
+                if not adds or last_name(left.left) != name.id:  # x = x + (y,) stays what it was
                     found = self.first_item(node.value, False)
         return found
 
     def is_called(self) -> bool:
         """Code that takes the result apart would break."""
-        for_super = {a for c in self.calls if name_of(c.func) == "super" for a in c.args}
+        for_super = {a for c in self.calls if last_name(c.func) == "super" for a in c.args}
         return any(
             n.attr == "forward" and not isinstance(n.value, ast.Call) for n in self.attributes
         ) or any(n is not self.model.node and n not in for_super for n, _ in self.mentions)

@@ -11,7 +11,7 @@ import torch
 from recorder.fakes import CPU, META, Fake, Refused
 from recorder.memory import Memory, Store, plainly
 from recorder.moves import Copy, View, view_of
-from recorder.tracing import dtype_name, number
+from recorder.tracing import dtype_name, json_number
 from shared import inputs
 from shared.adapter import Mistake
 from shared.structure import contiguous
@@ -95,7 +95,7 @@ def output(recorder: Recorder, value: Any, where: str) -> dict:
         parts = [output(recorder, v, f"{where}[{i}]") for i, v in enumerate(value)]
         return {"tuple" if isinstance(value, tuple) else "list": parts}
     if value is None or type(value) in (bool, int, float, str):
-        return {"value": number(value)}
+        return {"value": json_number(value)}
     raise Refused("output-not-plain", f"{where} is a {type(value).__name__}: forward returns "
                   "tensors, or lists, tuples and dicts of them.")  # fmt: skip
 

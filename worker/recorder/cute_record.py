@@ -66,7 +66,7 @@ def host_runtime() -> ctypes.CDLL:
         return ctypes.CDLL(made, mode=ctypes.RTLD_GLOBAL)
 
 
-def install(current: Callable[[], Any]) -> None:
+def install_cute(current: Callable[[], Any]) -> None:
     """Replaces what would ask for a GPU, in this process, for good."""
     global _current
     _current = current
@@ -208,18 +208,18 @@ def _watched(call: Callable) -> Callable:
 
 def _answer(which: int, *words: int) -> int:
     try:
-        return _ANSWERS.get(which, _nothing)(*words)
+        return _ANSWERS.get(which, _success)(*words)
     except BaseException as problem:  # noqa: BLE001 - C has no exceptions
         _problems.append(problem)
         return _FAILED
 
 
-def _nothing(*_: int) -> int:
+def _success(*_: int) -> int:
     return 0
 
 
 def _load(library: int, code: int, *_: int) -> int:
-    _cubins.append(_parameters(code))
+    _cubins.append(_cubin_parameters(code))
     ctypes.c_long.from_address(library).value = len(_cubins)
     return 0
 
@@ -316,7 +316,7 @@ _ANSWERS: dict[int, Callable[..., int]] = {
 _PARAMETER = 0x17  # EIATTR_KPARAM_INFO
 
 
-def _parameters(code: int) -> dict[str, list[int]]:
+def _cubin_parameters(code: int) -> dict[str, list[int]]:
     """The bytes of each parameter of each kernel, as the cubin itself tells them."""
     (data,) = fatbin.cubins(ctypes.string_at(code, fatbin.size(ctypes.string_at(code, 16))))
     (at,), (count, names) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 60)

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from recorder.fakes import CPU, META, Fake
+from shared import structure
 from torch.utils._python_dispatch import _disable_current_modes
 
 PUT_OFF = 1 << 18  # elements of a random fill that are worth waiting with
@@ -197,12 +198,12 @@ class Memory:
 
     def run(self, func: Any, args: tuple, kwargs: dict, device: torch.device) -> Any:
         """The operation on the data itself; what is new is on `device`."""
-        fakes = list(tensors(args, kwargs))
+        fakes = structure.tensors((args, kwargs))
         pairs = {id(f): self.real(f) for f in fakes}
-        real_args = swap(args, lambda f: pairs[id(f)])
-        real_kwargs = on_cpu(swap(kwargs, lambda f: pairs[id(f)]))
+        real_args = structure.mapped(args, lambda f: pairs[id(f)])
+        real_kwargs = on_cpu(structure.mapped(kwargs, lambda f: pairs[id(f)]))
         stores = [self.store(f) for f in fakes]
-        random = name_of(func) in RANDOM and kwargs.get("generator") is None
+        random = operation_name(func) in RANDOM and kwargs.get("generator") is None
         if self._may_wait(func, random, real_args, stores):
             out = self._put_off(func, real_args, real_kwargs, stores)
         else:
@@ -228,9 +229,9 @@ class Memory:
                 s.waits = True
             return changed[0]
         shown = dict(kwargs)
-        if "device" in shown or next(tensors(args), None) is None:
+        if "device" in shown or not structure.tensors(args):
             shown["device"] = META
-        like = func(*swap(args, _meta), **swap(shown, _meta))
+        like = func(*structure.mapped(args, _meta), **structure.mapped(shown, _meta))
         out = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype)
         self.waiting.append(lambda: out.copy_(func(*args, **kwargs)))
         out.put_off = True
@@ -263,30 +264,8 @@ def plainly() -> Iterator[None]:
         yield
 
 
-def name_of(func: Any) -> str:
+def operation_name(func: Any) -> str:
     return func._schema.name.partition("::")[2]
-
-
-def tensors(*values: Any) -> Iterator[torch.Tensor]:
-    """The tensors among an operation's arguments."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from tensors(*value)
-        elif isinstance(value, dict):
-            yield from tensors(*value.values())
-
-
-def swap(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """The same arguments with other tensors."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(swap(v, change) for v in value)
-    if isinstance(value, dict):
-        return {k: swap(v, change) for k, v in value.items()}
-    return value
 
 
 def on_cpu(kwargs: dict) -> dict:
@@ -300,7 +279,7 @@ def written(func: Any, args: tuple, kwargs: dict) -> list[torch.Tensor]:
     for index, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             value = args[index] if index < len(args) else kwargs.get(argument.name)
-            found += tensors(value)
+            found += structure.tensors(value)
     return found
 
 

@@ -96,7 +96,7 @@ def view_of(memory: Memory, t: torch.Tensor) -> View:
     return View(memory.store(t), t.dtype, t.storage_offset(), tuple(t.shape), t.stride())
 
 
-def whole(store: Store) -> View:
+def whole_store(store: Store) -> View:
     """All of a store as one row."""
     return View(store, store.dtype, 0, (store.count,), (1,))
 
@@ -105,11 +105,11 @@ def castable(source: torch.dtype, to: torch.dtype) -> bool:
     """Between floating types, from boolean or integer to a larger kind, and between integers,
     where no value may change: the judge looks at them. A float made an integer is rounded, which
     is computing, and so is `!= 0`."""
-    order = [_kind(source), _kind(to)]
+    order = [_number_kind(source), _number_kind(to)]
     return source == to or "complex" not in order and to != torch.bool and order != ["float", "int"]
 
 
-def _kind(dtype: torch.dtype) -> str:
+def _number_kind(dtype: torch.dtype) -> str:
     if dtype.is_complex:
         return "complex"
     return "float" if dtype.is_floating_point else "int"

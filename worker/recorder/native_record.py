@@ -27,7 +27,7 @@ _CODES = {"bool8": "?", "float32": "f", "float64": "d"} | {
 _current: Callable[[], Any] = lambda: None  # the recorder, while forward runs
 
 
-def install(current: Callable[[], Any]) -> None:
+def install_native(current: Callable[[], Any]) -> None:
     """Calls go to the recorder that `current` returns."""
     global _current
     _current = current
@@ -47,7 +47,7 @@ class Library:
     """The functions of a source, as attributes."""
 
     def __init__(self, source: str, toolchain: Toolchain, device: str, entry: Callable) -> None:
-        self._source = native.check_text(source)
+        self._source = native.check_source(source)
         self._toolchain = toolchain
         self._device = device
         self._entry = entry
@@ -97,7 +97,7 @@ def _check_callable(function: Function) -> None:
             )
 
 
-def _recorder(name: str) -> Any:
+def _native_recorder(name: str) -> Any:
     recorder = _current()
     if recorder is None:
         raise RuntimeError(
@@ -122,7 +122,7 @@ class Call:
 
     def __call__(self, *arguments: Any) -> NoResult | None:
         function = self._function
-        recorder = _recorder(function.name)
+        recorder = _native_recorder(function.name)
         args = _arguments(recorder, function, arguments, self._device)
         text = recorder.text(self._source)
         recorder.launch({"op": "call", "text": text, "function": function.name, "args": args})
@@ -194,7 +194,7 @@ class _Kernel:
 
     def _record(self, grid: list[int], options: dict, arguments: tuple[Any, ...]) -> None:
         function = self._function
-        recorder = _recorder(function.name)
+        recorder = _native_recorder(function.name)
         args = _arguments(recorder, function, arguments, "cuda")
         params = "".join(_code(p) for p in function.parameters)
         text = recorder.text(self._source)
@@ -264,7 +264,7 @@ def _arguments(
         kind = parameter.type or CType("void")
         try:
             if not parameter.pointer:
-                values.append(_number(kind, value))
+                values.append(_fitting_number(kind, value))
             elif value is None:
                 values.append(None)
             else:
@@ -301,7 +301,7 @@ def _orders(torch: Any, value: Any) -> list[Any]:
     return [torch.contiguous_format, *named.get(value.dim(), [])]
 
 
-def _number(kind: CType, value: Any) -> Any:
+def _fitting_number(kind: CType, value: Any) -> Any:
     got = type(value).__name__
     if kind.kind == "bool":
         if not isinstance(value, bool):

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from recorder.memory import Store
-from recorder.moves import Copy, Fill, Move, whole
+from recorder.moves import Copy, Fill, Move, whole_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Origins:
         if not self._needs(store, len(self.log), steps):
             return None
         if store in self.stands:
-            return [Copy(whole(store), whole(self.stands[store][0]))]
+            return [Copy(whole_store(store), whole_store(self.stands[store][0]))]
         fresh = sorted(steps - self.repeated)
         self.repeated |= steps
         return [self._rewritten(m) for i in fresh for m in self.log[i].moves or ()]

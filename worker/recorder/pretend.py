@@ -129,7 +129,7 @@ def _always(value: Any) -> Callable:
     return lambda *_, **__: value
 
 
-def install(claims: str, gpu: dict | None, refuse: Callable) -> contextlib.AbstractContextManager:
+def install_device(claims: str, gpu: dict | None, refuse: Callable) -> contextlib.AbstractContextManager:
     """`claims`: the device that fake tensors are on; `gpu`: facts that replace FACTS;
     `refuse(rule, text)` raises. The candidate runs in the context that is returned."""
     torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device=…) is then seen whole

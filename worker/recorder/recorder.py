@@ -24,12 +24,12 @@ import torch
 from recorder import pretend
 from recorder.boundary import Arguments, State, output
 from recorder.fakes import CPU, META, Fake, Refused, bare
-from recorder.memory import NO_VALUES, PUT_OFF, Memory, name_of, swap, tensors, written
+from recorder.memory import NO_VALUES, PUT_OFF, Memory, operation_name, written
 from recorder.moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Add, Copy, Fill, Move
-from recorder.moves import castable, view_of, whole
+from recorder.moves import castable, view_of, whole_store
 from recorder.origins import Origins, Step
 from recorder.tracing import Call, Trace
-from shared import inputs
+from shared import inputs, structure
 from shared.adapter import Mistake
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -91,7 +91,7 @@ class Recorder(TorchDispatchMode):
         for store in reversed(self.memory.stores.values()):  # addresses come back
             if store.address <= address < store.address + max(store.size, 1):
                 with self._placed(), torch._C.DisableTorchFunction():
-                    return self.trace.describe(whole(store)), address - store.address
+                    return self.trace.describe(whole_store(store)), address - store.address
         return None
 
     def kernel(self, key: Any, spec: dict | Callable[[], dict] | None = None) -> int:
@@ -131,9 +131,9 @@ class Recorder(TorchDispatchMode):
             return args[0].device
         kwargs = kwargs or {}
         with self._placed():
-            if any(not isinstance(t, Fake) for t in tensors(args, kwargs)):
-                args, kwargs = swap(args, self.fake), swap(kwargs, self.fake)
-            return self._operate(func, name_of(func), args, kwargs)
+            if any(not isinstance(t, Fake) for t in structure.tensors((args, kwargs))):
+                args, kwargs = structure.mapped((args, kwargs), self.fake)
+            return self._operate(func, operation_name(func), args, kwargs)
 
     @contextlib.contextmanager
     def _placed(self) -> Iterator[None]:
@@ -155,10 +155,10 @@ class Recorder(TorchDispatchMode):
             return args[0]
         if func.is_view or name == "_unsafe_view" or torch.Tag.inplace_view in func.tags:
             out = bare(func, args, kwargs)
-            return self._views(out, next(tensors(args)).device)
+            return self._views(out, structure.tensors(args)[0].device)
         if name in ALLOCATIONS or name in FILLED:
             return self._allocate(func, name, args, kwargs)
-        stores = [self.memory.store(t) for t in tensors(args, kwargs)]
+        stores = [self.memory.store(t) for t in structure.tensors((args, kwargs))]
         if not any(s.opaque for s in stores) and not self._better_moved(name, args):
             return self._compute(func, name, args, kwargs, stores)
         if name in MOVES:
@@ -182,7 +182,7 @@ class Recorder(TorchDispatchMode):
         """Where the result of an operation is."""
         device = kwargs.get("device")
         if device is None:
-            found = [t.device for t in tensors(args, kwargs)]
+            found = [t.device for t in structure.tensors((args, kwargs))]
             return next((d for d in found if d.type == "cuda"), CPU)
         return pretend.CUDA if device.type == "cuda" else device
 
@@ -248,12 +248,12 @@ class Recorder(TorchDispatchMode):
         moves = None
         if name in MOVES:
             with contextlib.suppress(Refused):
-                moves = tuple(MOVES[name](self.memory, out, *args, **_plain(kwargs)))
+                moves = tuple(MOVES[name](self.memory, out, *args, **_without_places(kwargs)))
         if moves is not None and not all(map(repeatable, moves)):
             moves = None
         overwritten = name in ("copy_", "fill_", "zero_")
-        reads = tensors(args[1:] if overwritten else args, kwargs)
-        self._note(moves, reads, [*written(func, args, kwargs), *tensors(out)])
+        reads = structure.tensors((args[1:] if overwritten else args, kwargs))
+        self._note(moves, reads, [*written(func, args, kwargs), *structure.tensors(out)])
 
     def _note(self, moves: tuple[Move, ...] | None, reads: Iterable, written: list) -> None:
         store = self.memory.store
@@ -263,7 +263,7 @@ class Recorder(TorchDispatchMode):
     def _move(self, func: Any, name: str, args: tuple, kwargs: dict) -> Fake:
         changed = written(func, args, kwargs)
         out = changed[0] if changed else self._result(func, args, kwargs)
-        for move in MOVES[name](self.memory, out, *args, **_plain(kwargs)):
+        for move in MOVES[name](self.memory, out, *args, **_without_places(kwargs)):
             self.trace.record(move, name)
         return out
 
@@ -296,7 +296,7 @@ def repeatable(move: Move) -> bool:
     return castable(views[-1].dtype, move.to.dtype)
 
 
-def _plain(kwargs: dict) -> dict:
+def _without_places(kwargs: dict) -> dict:
     """Without what says where and how a result is laid out: it has been made."""
     places = ("device", "dtype", "layout", "pin_memory", "non_blocking", "memory_format", "out")
     return {k: v for k, v in kwargs.items() if k not in places}
@@ -312,7 +312,7 @@ def record(message: dict, folder: str) -> bytes:
     path = os.path.join(folder, f"candidate_{os.getpid()}.py")
     recorder = Recorder(message["claims"], path)
     recorder.memory.capacity = (message["gpu"] or {}).get("total_memory")
-    mode = pretend.install(message["claims"], message["gpu"], recorder.refuse)
+    mode = pretend.install_device(message["claims"], message["gpu"], recorder.refuse)
     _compute_before_seeding(recorder.memory)
     try:
         with mode, recorder:

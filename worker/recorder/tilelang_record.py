@@ -30,7 +30,7 @@ _KINDS = ("cuda", "c", "auto")
 _current: Callable[[], Any] = lambda: None  # the recorder, while forward runs
 
 
-def install(current: Callable[[], Any]) -> None:
+def install_tilelang(current: Callable[[], Any]) -> None:
     """Compiling goes through one function of tilelang.jit, tuning through one of the tuner."""
     global _current
     _current = current
@@ -58,7 +58,7 @@ def _check_target(target: Any) -> None:
         raise ValueError(f"target={kind!r}: kernels are compiled for CUDA; leave target= out")
 
 
-def _recorder(name: str) -> Any:
+def _tilelang_recorder(name: str) -> Any:
     recorder = _current()
     if recorder is None:
         raise RuntimeError(
@@ -79,13 +79,13 @@ class Kernel:
         self.name = str(func.attrs["global_symbol"])
         self.params = [_param(func, var) for var in func.params]
         self.out_idx = _outputs(out_idx, len(self.params))
-        self.configs = {str(getattr(k, "value", k)): _plain(v) for k, v in (configs or {}).items()}
+        self.configs = {str(getattr(k, "value", k)): _json_value(v) for k, v in (configs or {}).items()}
         self.flags = _flags(flags)
         self.flags += _flags(self.configs.pop("tl.device_compile_flags", None))
         self._told: tuple | None = None
 
     def __call__(self, *inputs: Any) -> Any:
-        recorder = _recorder(self.name)
+        recorder = _tilelang_recorder(self.name)
         values = self.arguments(inputs)
         recorder.launch({"op": "launch", "kernel": self.number(recorder), "grid": [1],
                          "args": _args(recorder, values), "options": {}})  # fmt: skip
@@ -119,7 +119,7 @@ class Kernel:
                 param.check(value, known, self.name)
         device = next((v.device for v in given if isinstance(v, torch.Tensor)), None)
         for i in self.out_idx:
-            given[i] = self.params[i].allocate(known, device or _recorder(self.name).claims)
+            given[i] = self.params[i].allocate(known, device or _tilelang_recorder(self.name).claims)
         return given
 
     def results(self, values: list[Any]) -> Any:
@@ -150,7 +150,7 @@ class Tuned:
 
     def __call__(self, *inputs: Any) -> Any:
         first = self.kernels[0]
-        recorder = _recorder(first.name)
+        recorder = _tilelang_recorder(first.name)
         values = first.arguments(inputs)
         args = _args(recorder, values)
         numbers = [kernel.number(recorder) for kernel in self.kernels]
@@ -197,7 +197,7 @@ def _json(func: tirx.PrimFunc) -> str:
     return json.dumps(graph, separators=(",", ":"))
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str, list)) else str(value)
 
 

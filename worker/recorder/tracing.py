@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from recorder.fakes import Refused
 from recorder.memory import Memory, Store, as_dtype
-from recorder.moves import Add, Copy, Fill, Move, View, castable, whole
+from recorder.moves import Add, Copy, Fill, Move, View, castable, whole_store
 from recorder.origins import Origins
 from shared.program import ITEM
 
@@ -89,7 +89,7 @@ class Trace:
         if isinstance(move, Add):
             self._open().nodes.append({"op": "add", "to": target, "value": move.value})
         else:
-            value = number(as_dtype(move.value, to.dtype))
+            value = json_number(as_dtype(move.value, to.dtype))
             self._open().nodes.append({"op": "fill", "to": target, "value": value})
 
     def _make_writable(self, store: Store) -> None:
@@ -101,7 +101,7 @@ class Trace:
         call = self.call
         if store.call == 0:
             self.call = None
-        self.record(Copy(whole(store), whole(constant)), "copy_")
+        self.record(Copy(whole_store(store), whole_store(constant)), "copy_")
         self.call = call
 
     def _record_copy(self, to: View, source: View, name: str) -> None:
@@ -186,7 +186,7 @@ class Trace:
         index = call.add(store, buffer)
         if store.fill is not None and not store.opaque:
             view = [index, buffer["dtype"], 0, [store.count], [1]]
-            call.nodes.append({"op": "fill", "to": view, "value": number(store.fill)})
+            call.nodes.append({"op": "fill", "to": view, "value": json_number(store.fill)})
         store.opaque = True  # a kernel may write to it
         return index
 
@@ -262,7 +262,7 @@ class Trace:
         return max(store.size, store.dtype.itemsize)
 
 
-def number(value: int | float | bool) -> Any:
+def json_number(value: int | float | bool) -> Any:
     """JSON has no infinities."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}

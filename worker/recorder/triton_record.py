@@ -108,7 +108,7 @@ class _Metadata:
         self.__dict__.update(options)
 
 
-def install(current: Callable[[], Any], arch: int = 90) -> None:
+def install_triton(current: Callable[[], Any], arch: int = 90) -> None:
     """Replaces launching, in this process, for good."""
     triton.runtime.driver.set_active(Device(GPUTarget("cuda", arch, 32)))
 
@@ -146,7 +146,7 @@ def _launched(
         "kernel": _Values(recorder).kernel(kernel),
         "grid": _grid(recorder, kernel, grid, bound),
         "args": {name: _Values(recorder).argument(name, value) for name, value in bound.items()},
-        "options": {name: _plain(value) for name, value in options.items()},
+        "options": {name: _plain_value(value) for name, value in options.items()},
     }
     if _captured:
         _captured[-1].append(node)
@@ -181,7 +181,7 @@ def _grid(recorder: Any, kernel: JITFunction, grid: Any, bound: dict) -> list[in
     if not isinstance(grid, (tuple, list)) or not 1 <= len(grid) <= 3:
         raise TypeError(f"the grid of {kernel.__name__} must be a tuple of one to three numbers, "
                         f"not {type(grid).__name__}")  # fmt: skip
-    sizes = [operator.index(_plain(size)) for size in grid]
+    sizes = [operator.index(_plain_value(size)) for size in grid]
     if min(sizes) <= 0:
         recorder.refuse("grid-empty", f"the kernel {kernel.__name__} is launched on the grid "
                         f"{tuple(sizes)}, which has no programs")  # fmt: skip
@@ -273,7 +273,7 @@ class _Values:
 
     def _constant(self, value: Any) -> dict | None:
         """What arguments and bound names have in common."""
-        value = _plain(value)
+        value = _plain_value(value)
         if value is None or isinstance(value, (bool, int, str)):
             return {"value": value}
         if isinstance(value, float):
@@ -355,7 +355,7 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Enumerations and NumPy's numbers as Python's own."""
     value = _unwrapped(value)
     if isinstance(value, enum.Enum):

@@ -40,7 +40,7 @@ class DriverError(RuntimeError):
 _driver = None
 
 
-def _call(name: str, *args: object) -> None:
+def _driver_call(name: str, *args: object) -> None:
     global _driver
     if _driver is None:
         _driver = ctypes.CDLL("libcuda.so.1")
@@ -57,7 +57,7 @@ def _properties() -> _Properties:
 
 def _rounded(size: int) -> int:
     unit = ctypes.c_size_t()
-    _call("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(_properties()), 0)
+    _driver_call("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(_properties()), 0)
     return max(1, -(-size // unit.value)) * unit.value
 
 
@@ -79,20 +79,20 @@ class Mapped:
         self.handle, self.size = handle, size
         self.address = ctypes.c_ulonglong()
         zero = ctypes.c_ulonglong(0)
-        _call("cuMemAddressReserve", ctypes.byref(self.address), ctypes.c_size_t(size),
+        _driver_call("cuMemAddressReserve", ctypes.byref(self.address), ctypes.c_size_t(size),
               ctypes.c_size_t(0), zero, zero)  # fmt: skip
-        _call("cuMemMap", self.address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle, zero)
+        _driver_call("cuMemMap", self.address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle, zero)
         access = _Access(_Location(_ON_DEVICE, 0), _READ_WRITE)
-        _call("cuMemSetAccess", self.address, ctypes.c_size_t(size), ctypes.byref(access),
+        _driver_call("cuMemSetAccess", self.address, ctypes.c_size_t(size), ctypes.byref(access),
               ctypes.c_size_t(1))  # fmt: skip
         self.bytes = torch.as_tensor(_Bytes(self.address.value, size), device="cuda:0")
 
     def close(self) -> None:
         torch.cuda.synchronize()
         self.bytes = None
-        _call("cuMemUnmap", self.address, ctypes.c_size_t(self.size))
-        _call("cuMemAddressFree", self.address, ctypes.c_size_t(self.size))
-        _call("cuMemRelease", self.handle)
+        _driver_call("cuMemUnmap", self.address, ctypes.c_size_t(self.size))
+        _driver_call("cuMemAddressFree", self.address, ctypes.c_size_t(self.size))
+        _driver_call("cuMemRelease", self.handle)
 
 
 def created(size: int) -> tuple[Mapped, int]:
@@ -100,10 +100,10 @@ def created(size: int) -> tuple[Mapped, int]:
     torch.zeros(1, device="cuda:0")
     size = _rounded(size)
     handle = ctypes.c_ulonglong()
-    _call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(size),
+    _driver_call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(size),
           ctypes.byref(_properties()), ctypes.c_ulonglong(0))  # fmt: skip
     fd = ctypes.c_int(-1)
-    _call("cuMemExportToShareableHandle", ctypes.byref(fd), handle, _POSIX_FD,
+    _driver_call("cuMemExportToShareableHandle", ctypes.byref(fd), handle, _POSIX_FD,
           ctypes.c_ulonglong(0))  # fmt: skip
     return Mapped(handle, size), fd.value
 
@@ -112,5 +112,5 @@ def imported(fd: int, size: int) -> torch.Tensor:
     """Another process's region, as bytes."""
     torch.zeros(1, device="cuda:0")
     handle = ctypes.c_ulonglong()
-    _call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD)
+    _driver_call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD)
     return Mapped(handle, size).bytes

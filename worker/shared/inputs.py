@@ -134,7 +134,7 @@ def _closing_over(function: types.FunctionType, memo: dict) -> types.FunctionTyp
     return made
 
 
-def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+def cast_model(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """Casts the model, including tensors that are plain attributes of its modules: `to` skips
     those, and the model would then mix two precisions. One that is a view of a parameter stays
     one where nothing has to be cast."""
@@ -189,13 +189,13 @@ def make(space: dict, seed: int, variant: str, device: str, dtype: torch.dtype,
     return cast(values, device, dtype)
 
 
-def numbers(value: object, chance: random.Random) -> object:
+def other_numbers(value: object, chance: random.Random) -> object:
     """Another float for a float. Integers stay what they are: a dimension, a window or a count
     is what an honest kernel may be written for, as it is for the shapes."""
     if isinstance(value, float):
         return value * chance.uniform(*FACTORS)
     if isinstance(value, (list, tuple)) and has_floats(list(value)):
-        return type(value)(numbers(v, chance) for v in value)
+        return type(value)(other_numbers(v, chance) for v in value)
     return value
 
 
@@ -269,7 +269,7 @@ def loose(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
-def write(target: torch.Tensor, value: torch.Tensor) -> None:
+def write_values(target: torch.Tensor, value: torch.Tensor) -> None:
     """copy_, also to a tensor that expand() made, many elements of which are one number."""
     for axis, (size, step) in enumerate(zip(target.shape, target.stride())):
         if step == 0 and size > 1:

@@ -19,7 +19,7 @@ def check_registers(text: str) -> None:
                          "alone, not on when and where it runs")  # fmt: skip
 
 
-def check_text(text: str) -> None:
+def check_assembly(text: str) -> None:
     """Instructions alone, inside the function they stand in: no directive but .reg, braces
     that match, nothing that hides text from this check."""
     if not all(c in "\n\t" or " " <= c <= "~" for c in text):

@@ -62,7 +62,7 @@ class Kernel:
         return _written(self.tree.body[0])
 
 
-def parse(source: str) -> ast.Module:
+def parse_source(source: str) -> ast.Module:
     if len(source) > MOST_CHARACTERS:
         raise Denied("the file is too long")
     try:
@@ -465,7 +465,7 @@ class _Checker:
         self, node: ast.Call, args: list[ast.expr], keywords: dict[str, ast.expr]
     ) -> None:
         """Text and constraints are replaced by the literals that were checked."""
-        checks = (("asm", kernel_assembly.check_text),
+        checks = (("asm", kernel_assembly.check_assembly),
                   ("constraints", kernel_assembly.check_constraints))  # fmt: skip
         for at, (name, check) in enumerate(checks):
             given = args[at] if len(args) > at else keywords.get(name)
@@ -600,11 +600,11 @@ def _spoken(node: ast.AST) -> str:
 
 def _written(function: ast.FunctionDef) -> str:
     lines: list[str] = []
-    _write(function, "", lines)
+    _write_statement(function, "", lines)
     return "\n".join(lines) + "\n"
 
 
-def _write(node: ast.stmt, indent: str, lines: list[str]) -> None:
+def _write_statement(node: ast.stmt, indent: str, lines: list[str]) -> None:
     lines.extend([""] * (node.lineno - 1 - len(lines)))
     bodies = [(name, getattr(node, name, None)) for name in ("body", "orelse")]
     if not bodies[0][1]:
@@ -616,7 +616,7 @@ def _write(node: ast.stmt, indent: str, lines: list[str]) -> None:
             lines.extend([""] * (body[0].lineno - 2 - len(lines)))
             lines.append(indent + "else:")
         for statement in body or ():
-            _write(statement, indent + "    ", lines)
+            _write_statement(statement, indent + "    ", lines)
 
 
 def _header(node: ast.stmt) -> str:

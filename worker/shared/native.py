@@ -209,7 +209,7 @@ class Toolchain:
     folders: tuple[str, ...] = ()
 
 
-def check_text(source: object) -> str:
+def check_source(source: object) -> str:
     """`source`, if it can be a text at all."""
     if not isinstance(source, str):
         raise TypeError(f"build() takes the source as a str, got {type(source).__name__}")
@@ -241,13 +241,13 @@ def called(launches: list[dict]) -> dict[int, dict[str, str]]:
     its word."""
     found: dict[int, dict[str, str]] = {}
     for launch in launches:
-        kinds = "".join(map(_kind, launch["args"]))
+        kinds = "".join(map(_letter, launch["args"]))
         if found.setdefault(launch["text"], {}).setdefault(launch["function"], kinds) != kinds:
             raise ValueError("a function that takes different kinds of arguments")
     return found
 
 
-def _kind(arg: object) -> str:
+def _letter(arg: object) -> str:
     """p, i, b or d."""
     if arg is None or isinstance(arg, dict) and "t" in arg:
         return "p"
@@ -303,7 +303,7 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     (work / "tmp").mkdir(exist_ok=True)  # nvcc empties its own
     (work / toolchain.source_name).write_bytes(source.encode())
     os.utime(work / toolchain.source_name, (0, 0))  # __TIMESTAMP__ tells it
-    status, text = run(options(toolchain, extra), work, toolchain.timeout_s)
+    status, text = run(command_line(toolchain, extra), work, toolchain.timeout_s)
     if status == -signal.SIGKILL:
         # By the system, which is short of memory, or by a person: it says nothing about the
         # source. This process goes the same way, and the worker knows what to do then.
@@ -313,7 +313,7 @@ def compile_in(work: Path, source: str, toolchain: Toolchain, extra: list[str]) 
     return text
 
 
-def options(toolchain: Toolchain, extra: list[str]) -> list[str]:
+def command_line(toolchain: Toolchain, extra: list[str]) -> list[str]:
     return [*toolchain.compiler, *toolchain.flags, toolchain.source_name, *extra]
 
 
@@ -373,7 +373,7 @@ def _output(process: subprocess.Popen, given: bytes | None, timeout_s: float) ->
 
 
 @lru_cache(maxsize=None)
-def version(compiler: str) -> str:
+def compiler_version(compiler: str) -> str:
     status, text = run([compiler, "--version"], Path("/"), 60)
     if status != 0 or not text.strip():
         raise ToolchainError(f"{compiler} --version failed: {text.strip()}")

@@ -61,8 +61,8 @@ def toolkit(compiler: str) -> Path:
     return Path(match.group(1).strip()).resolve()
 
 
-def version(compiler: str) -> str:
-    match = re.search(r"release [\d.]+, V([\d.]+)", native.version(compiler))
+def nvcc_version(compiler: str) -> str:
+    match = re.search(r"release [\d.]+, V([\d.]+)", native.compiler_version(compiler))
     return f"nvcc {match.group(1)}" if match else "nvcc of unknown version"
 
 
@@ -81,7 +81,7 @@ def gpu_name() -> str:
     return torch.cuda.get_device_name() if torch else ""
 
 
-def target() -> str:
+def torch_target() -> str:
     """Of the GPU torch sees, or Hopper's where there is none."""
     torch = _torch()
     return "sm_%d%d" % torch.cuda.get_device_capability() if torch else DEFAULT_TARGET

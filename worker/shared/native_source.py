@@ -313,7 +313,7 @@ def _function(
     before = head[: at - 1]
     if not _is_reached(before, language):
         return None
-    parameters = _parameters(head[at + 1 : -1], aliases, language)
+    parameters = _parse_parameters(head[at + 1 : -1], aliases, language)
     problem = "is a template" if before[:1] == ["template"] else ""
     returns = "*" in before or before[-1] != "void"
     return Function(head[at - 1], returns, parameters, problem)
@@ -333,7 +333,7 @@ def _is_inline(words: list[str]) -> bool:
     return any(w.strip("_") == "inline" for w in words)
 
 
-def _parameters(
+def _parse_parameters(
     words: list[str], aliases: dict[str, list[str]], language: Language
 ) -> tuple[Parameter, ...]:
     if words in ([], ["void"]):
@@ -364,7 +364,7 @@ def _parameter(
     if not names or odd or not _is_word(plain[-1]):
         return Parameter(names[-1] if names else text, text, None)
     stars = plain.count("*") + suffix.count("[")
-    kind = _scalar(plain[:-1], aliases, language) if stars < 2 else None
+    kind = _scalar_type(plain[:-1], aliases, language) if stars < 2 else None
     if stars == 1 and (kind is None or kind.kind == "stream"):
         kind = CType("void")  # a vector type, a struct: the tensor's dtype says nothing
     if kind and not stars and not kind.by_value:
@@ -377,7 +377,7 @@ def _spell(words: list[str]) -> str:
     return re.sub(r" ?\[ ?| (?=\])", lambda m: m.group().strip(), text.replace("* ", "*"))
 
 
-def _scalar(
+def _scalar_type(
     words: list[str], aliases: dict[str, list[str]], language: Language
 ) -> CType | None:
     """The type that specifiers name; `*` and qualifiers are passed over."""

@@ -150,7 +150,7 @@ def check(text: str) -> None:
         if line.lstrip(" \t").startswith("#"):
             _check_directive(line, number)
         else:
-            words += [(word, number) for word in _words(line, number)]
+            words += [(word, number) for word in _line_words(line, number)]
     _check_words(words)
 
 
@@ -174,7 +174,7 @@ def _check_options(kind: str, text: str, number: int) -> None:
         raise NotPlain(f"line {number}: {text[:60]} is not allowed in {kind}")
 
 
-def _words(line: str, number: int) -> Iterator[str]:
+def _line_words(line: str, number: int) -> Iterator[str]:
     """All but blanks. What is no token here (a comment, a backslash, a `#`, a letter of no alphabet that
     C knows) would be read in some other way by a compiler."""
     at = 0

@@ -17,7 +17,7 @@ class Look:
     high: float
 
 
-def describe(t: torch.Tensor) -> Look:
+def look_of(t: torch.Tensor) -> Look:
     values = t.detach().double()
     if values.numel() == 0:
         return Look(0.0, 0.0, 0.0, 0.0)

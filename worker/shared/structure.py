@@ -35,7 +35,7 @@ def walk(value: object, leaf: Callable[[torch.Tensor, str], object], where: str,
             [_key(k, where), walk(v, leaf, f"{where}[{k!r}]", depth + 1)]
             for k, v in value.items()
         ]}  # fmt: skip
-    return {"value": _plain(value, where)}
+    return {"value": _plain_leaf(value, where)}
 
 
 def _key(key: object, where: str) -> str | int:
@@ -44,7 +44,7 @@ def _key(key: object, where: str) -> str | int:
     raise Unusable(f"{where} has the key {key!r:.60}: use strings or integers")
 
 
-def _plain(value: object, where: str) -> object:
+def _plain_leaf(value: object, where: str) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, float):

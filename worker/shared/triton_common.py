@@ -38,12 +38,12 @@ class CompileFailed(Exception):
     """A kernel that does not compile; the text is for whoever wrote it."""
 
 
-def version() -> str:
+def triton_version() -> str:
     return f"triton {triton.__version__}"
 
 
 @functools.cache
-def identity() -> str:
+def triton_identity() -> str:
     """What compiling depends on, as a hash: Triton's files, as its wheel lists them with
     their hashes (ptxas is one of them), ours, and Python."""
     files = _distribution().read_text("RECORD") or triton.__version__
@@ -73,7 +73,7 @@ def is_compile_error(problem: BaseException) -> bool:
     return False
 
 
-def target(name: str) -> GPUTarget:
+def gpu_target(name: str) -> GPUTarget:
     """`sm_90` and `sm_90a` as Triton names them."""
     return GPUTarget("cuda", int(name.removeprefix("sm_").rstrip("a")), 32)
 
@@ -119,7 +119,7 @@ class Kernels:
     def __init__(
         self, source: str, specs: list[dict], make: Callable[[Kernel, dict, dict, str], Any]
     ) -> None:
-        self.tree = kernel_language.parse(source)
+        self.tree = kernel_language.parse_source(source)
         self.specs = specs
         self.make = make
         self.made: dict[int, Any] = {}
@@ -233,10 +233,10 @@ def _taken(path: list[str]) -> Any:
 # ---- once, in the zygote -----------------------------------------------------
 
 
-def warm_up(compile: Callable[[dict], bytes], source: str, spec: dict, args: dict) -> None:
+def warm_up_compiler(compile: Callable[[dict], bytes], source: str, spec: dict, args: dict) -> None:
     """Compiles a kernel and forgets it: this fills what Triton keeps in memory, and
     touches no GPU. Triton would hash its library for a folder that is used once."""
-    triton.runtime.cache.triton_key = identity
+    triton.runtime.cache.triton_key = triton_identity
     launch = {"kernel": 0, "grid": [1], "args": args, "options": {}, "tuned": False}
     request = {"source": source, "kernels": [spec], "groups": [], "target": "sm_90",
                "launches": [launch]}  # fmt: skip

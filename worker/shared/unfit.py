@@ -18,10 +18,10 @@ def _why(problem: BaseException) -> str:
             f"{sys.executable} has no torch; ./setup makes an environment that has it, "
             "or MONKEYS_PYTHON names a Python of yours"
         )
-    return str(problem) if isinstance(problem, SystemExit) else described(problem)
+    return str(problem) if isinstance(problem, SystemExit) else explained(problem)
 
 
-def described(problem: BaseException) -> str:
+def explained(problem: BaseException) -> str:
     """Its own words, and the line that raised it: the adapter's, where it came through one."""
     said = "".join(traceback.format_exception_only(problem)).strip()
     frames = traceback.extract_tb(problem.__traceback__)
