@@ -1,7 +1,7 @@
 """quill_c.py: a quill program as C. What the language forbids is found here, with the
 line and a remedy.
 
-A tile is an array of floats; each has its own piece of one block of memory. A statement
+A tile is an array of floats; each has its own part of one block of memory. A statement
 becomes a nest of loops, one for each letter; what runs along a letter (a sum, a scan, a
 product of tiles) is computed into a tile of its own before."""
 from __future__ import annotations

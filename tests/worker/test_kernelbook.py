@@ -327,9 +327,9 @@ def test_rows_across_the_borders_of_what_is_read_at_once_stay_whole(
     codes = ["größe\n" * n for n in range(40)]
     path.write_text("\n".join(json.dumps({"python_code": c}, ensure_ascii=n % 2 > 0)
                               for n, c in enumerate(codes)))  # fmt: skip
-    for piece in (1, 2, 3, 7, 64, 1000):
-        monkeypatch.setattr(book_rows, "PIECE", piece)
-        assert [r.text("python_code") for r in book_rows.read(str(path))[1]] == codes, piece
+    for size in (1, 2, 3, 7, 64, 1000):
+        monkeypatch.setattr(book_rows, "CHUNK", size)
+        assert [r.text("python_code") for r in book_rows.read(str(path))[1]] == codes, size
 
 
 def test_what_is_no_text_becomes_a_replacement(tmp_path: Path) -> None:

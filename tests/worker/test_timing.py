@@ -134,21 +134,21 @@ def test_a_timed_call_that_leaves_out_the_update_of_a_buffer_is_caught(
     assert (end.value.verdict, end.value.rule) == ("wrong_values", "buffer")
 
 
-def test_of_large_outputs_pieces_of_every_call_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_large_outputs_excerpts_of_every_call_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """At places that nobody can foresee, and every right call passes."""
-    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.PIECES * 10 * 4)
+    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.EXCERPTS * 10 * 4)
     made, kept = Session(LARGE), []
-    of = timing.Piece.of
-    monkeypatch.setattr(timing.Piece, "of", lambda *args: kept.append(of(*args)) or kept[-1])
+    of = timing.Excerpt.of
+    monkeypatch.setattr(timing.Excerpt, "of", lambda *args: kept.append(of(*args)) or kept[-1])
     found = measured(made, monkeypatch)
     assert len(kept) == clock.MAX_REPS + 1 and found["compared"] >= timing.COMPARED
-    assert all(piece.values.shape == (timing.PIECES, 10) for piece in kept)
-    assert len({tuple(piece.places) for piece in kept}) == len(kept)
+    assert all(excerpt.values.shape == (timing.EXCERPTS, 10) for excerpt in kept)
+    assert len({tuple(excerpt.places) for excerpt in kept}) == len(kept)
 
 
 def test_what_is_wrong_in_half_of_a_large_output_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that computes half of it whenever it is timed comes through once in 2 to the 128th times."""
-    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.PIECES * 10 * 4)
+    monkeypatch.setattr(timing, "KEPT_BYTES", clock.MAX_REPS * timing.EXCERPTS * 10 * 4)
 
     def half(n: int, t: torch.Tensor) -> torch.Tensor:
         return torch.cat([t[:32], torch.zeros_like(t[32:])])

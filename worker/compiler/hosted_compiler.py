@@ -443,9 +443,9 @@ class _Bytes:
         if at % MAP_ALIGNMENT or at + MAP_BYTES > len(data[0]):
             return None
         number = int.from_bytes(data[0][at + 24 : at + 32], "little")
-        pieces = [(d[at : at + MAP_BYTES], _map_bytes(run.key, number))
+        places = [(d[at : at + MAP_BYTES], _map_bytes(run.key, number))
                   for d, run in zip(data, self.runs)]  # fmt: skip
-        if any(piece != made for piece, made in pieces):
+        if any(found != made for found, made in places):
             return None
         if not all(0 < number <= len(run.maps) for run in self.runs):
             return None

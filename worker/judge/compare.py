@@ -1,4 +1,4 @@
-"""Measures how far an output is from the truth, in one pass over pieces of bounded size.
+"""Measures how far an output is from the truth, in one pass over chunks of bounded size.
 
 Every figure of a verdict comes from here: largest absolute and relative error,
 the error ratio rms(x - t) / rms(t) of the worst slice along the leading
@@ -14,7 +14,7 @@ import torch
 
 # Elements looked at together, which bounds every temporary: small enough for a
 # CPU's cache, large enough to keep a GPU busy.
-PIECE = {"cpu": 1 << 18, "cuda": 1 << 26}
+CHUNK = {"cpu": 1 << 18, "cuda": 1 << 26}
 READY = 1 << 18  # elements of a truth whose sizes are kept: 6 MiB
 
 # By an output's dtype. float64 comes out of references that use such constants.
@@ -54,22 +54,22 @@ def rows(x: torch.Tensor) -> torch.Tensor:
 
 
 def _pieces(matrix: torch.Tensor):
-    """Bounds (r0, r1, c0, c1) of pieces that cover the matrix, each at most PIECE."""
+    """Bounds (r0, r1, c0, c1) of chunks that cover the matrix, each at most CHUNK."""
     rows, columns = matrix.shape
-    piece = PIECE[matrix.device.type]
-    step = max(1, piece // max(1, columns))
+    chunk = CHUNK[matrix.device.type]
+    step = max(1, chunk // max(1, columns))
     for r in range(0, rows, step):
-        for c in range(0, columns, piece):
-            yield r, min(rows, r + step), c, min(columns, c + piece)
+        for c in range(0, columns, chunk):
+            yield r, min(rows, r + step), c, min(columns, c + chunk)
 
 
 def _squares(ts: torch.Tensor, infinite: bool = False) -> torch.Tensor:
     """The sum of squares of each slice, in double precision."""
     total = torch.zeros(ts.shape[0], dtype=torch.float64, device=ts.device)
     for r0, r1, c0, c1 in _pieces(ts):
-        piece = ts[r0:r1, c0:c1]
-        piece = piece.masked_fill(piece.isinf(), 0) if infinite else piece
-        total[r0:r1] += piece.double().square().sum(1)
+        chunk = ts[r0:r1, c0:c1]
+        chunk = chunk.masked_fill(chunk.isinf(), 0) if infinite else chunk
+        total[r0:r1] += chunk.double().square().sum(1)
     return total
 
 
@@ -128,7 +128,7 @@ def sizes(truth: torch.Tensor, infinite: bool | None = None) -> Sizes:
         count = columns.sum()
     whole = (squares.sum() / count).sqrt()
     rms = torch.maximum((squares / columns).sqrt(), whole * SMALL_SLICE)
-    small = 0 < truth.numel() <= min(READY, PIECE[truth.device.type])
+    small = 0 < truth.numel() <= min(READY, CHUNK[truth.device.type])
     return Sizes(rms, columns, Ready(ts, rms, infinite) if small else None, infinite)
 
 

@@ -81,8 +81,8 @@ def _only_moved(outs: tuple[torch.Tensor, ...], given: list[list[torch.Tensor]])
     found = torch.zeros_like(keys, dtype=torch.bool)
     for flats in zip(*given):
         for start in range(0, flats[0].numel(), CHUNK):
-            pieces = [flat[start : start + CHUNK].to(now[0].dtype) for flat in flats]
-            mixed = _keys_of_draws(pieces)
+            parts = [flat[start : start + CHUNK].to(now[0].dtype) for flat in flats]
+            mixed = _keys_of_draws(parts)
             near = torch.searchsorted(keys, mixed).clamp_(max=len(keys) - 1)
             found[near[keys[near] == mixed]] = True
     return bool(found[group].all())

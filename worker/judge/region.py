@@ -164,12 +164,12 @@ class Region:
 
 def _between(layout: Layout) -> torch.Tensor:
     """Offsets of the guard bytes: everything between the buffers and at both ends."""
-    pieces, end = [], 0
+    gaps, end = [], 0
     for low, high in sorted(layout.used):
-        pieces.append(torch.arange(end, low))
+        gaps.append(torch.arange(end, low))
         end = high
-    pieces.append(torch.arange(end, layout.size))
-    return torch.cat(pieces)
+    gaps.append(torch.arange(end, layout.size))
+    return torch.cat(gaps)
 
 
 class HostRegion(Region):

@@ -20,25 +20,25 @@ from judge.steps import Baseline, Exclusive
 from shared import inputs, limits
 
 KEPT_BYTES = 1 << 30  # outputs of all repetitions that are kept to be compared
-PIECES = 16  # of an output that is not kept whole
+EXCERPTS = 16  # of an output that is not kept whole
 COMPARED = 8  # repetitions whose truths are computed, if outputs are not kept whole
 WARM = 8  # calls before the first repetition that counts
 
 
 @dataclass
-class Piece:
-    """An output, or pieces of it at places that nobody knew before the call had ended."""
+class Excerpt:
+    """An output, or excerpts of it at places that nobody knew before the call had ended."""
 
     values: torch.Tensor
     places: list[int]  # of the rows of `values`; none: it is the whole output
 
     @classmethod
-    def of(cls, output: torch.Tensor, most: int) -> "Piece":
+    def of(cls, output: torch.Tensor, most: int) -> "Excerpt":
         """At most that many bytes."""
-        flat, length = output.view(-1), max(1, most // output.element_size() // PIECES)
-        if flat.numel() <= length * PIECES:
+        flat, length = output.view(-1), max(1, most // output.element_size() // EXCERPTS)
+        if flat.numel() <= length * EXCERPTS:
             return cls(output, [])
-        places = [secrets.randbelow(flat.numel() - length + 1) for _ in range(PIECES)]
+        places = [secrets.randbelow(flat.numel() - length + 1) for _ in range(EXCERPTS)]
         return cls(torch.stack([flat[at : at + length] for at in places]), places)
 
     def inside(self, right: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,7 @@ class Piece:
 @dataclass
 class Repetition:
     seed: int
-    outputs: list[Piece]
+    outputs: list[Excerpt]
     left: dict[str, torch.Tensor]  # buffers
 
 
@@ -91,7 +91,7 @@ class Series:
     def compare(self, state: dict[str, torch.Tensor], done: list[Repetition]) -> None:
         """Compares what these calls left with what the reference, still in the same state, gives:
         all of them, or of large outputs a sample that was not chosen before they had ended."""
-        if any(piece.places for made in done for piece in made.outputs):
+        if any(excerpt.places for made in done for excerpt in made.outputs):
             share = min(len(done), -(-COMPARED * len(done) // self.count))
             done = secrets.SystemRandom().sample(done, share)
         session, pair = self.session, self.session.sheet.pair
@@ -107,7 +107,7 @@ class Series:
             if session.job["protocol"] == "hardened":
                 right = [t.to(e.dtype) for t, e in zip(expected.truth, right)]
             right = [expected.put_back(i, t) for i, t in enumerate(right)]
-            got = [piece.inside(t) for piece, t in zip(made.outputs, right)]
+            got = [excerpt.inside(t) for excerpt, t in zip(made.outputs, right)]
             judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
             session.p.trials.pop()
             check_buffers(session.moved(expected, state, made.left), expected)
@@ -155,8 +155,8 @@ def repetition(
     got, ran = yield from session.call(args, state, part, config, timed=True, deadline_ms=left_ms)
     total = max(1, sum(t.numel() * t.element_size() for t in got))
     most = KEPT_BYTES // clock.MAX_REPS
-    pieces = [Piece.of(t, most * t.numel() * t.element_size() // total) for t in got]
-    return Repetition(seed, pieces, session.left(state)), ran
+    excerpts = [Excerpt.of(t, most * t.numel() * t.element_size() // total) for t in got]
+    return Repetition(seed, excerpts, session.left(state)), ran
 
 
 def warm_calls(session, state: dict[str, torch.Tensor], config: int) -> Generator:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from kernelbook.convert import MOST_BYTES
 
 MOST = 16 << 20  # characters of a row
-PIECE = 1 << 20
+CHUNK = 1 << 20
 PROGRAM = re.compile(r"(\d+)_(.+)\.py", re.ASCII)
 BLANKS = re.compile(r"[ \t\r\n]*")
 LONGEST_WORD = 12  # such as -Infinity, or an escape
@@ -110,7 +110,7 @@ class Stream:
 
     def more(self) -> bool:
         """Reads on. What is used is forgotten."""
-        data = b"" if self.ended else self.file.read(max(PIECE, len(self.text) - self.at))
+        data = b"" if self.ended else self.file.read(max(CHUNK, len(self.text) - self.at))
         self.ended = not data
         self.done += len(data)
         self.text = self.text[self.at :] + self.decoder.decode(data, self.ended)

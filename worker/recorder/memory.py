@@ -1,4 +1,4 @@
-"""The memory that a candidate seems to have: a `Store` for each piece of it, and what
+"""The memory that a candidate seems to have: a `Store` for each block of it, and what
 is known of its contents.
 
 What was made of literals alone is known: it is computed for real on the CPU, and its bytes
@@ -39,7 +39,7 @@ RANDOM = frozenset(
 
 @dataclass(eq=False, slots=True)
 class Store:
-    """One piece of memory. Not opaque and without `real`: it holds `fill` everywhere, or
+    """One block of memory. Not opaque and without `real`: it holds `fill` everywhere, or
     has never been written (None)."""
 
     size: int  # bytes

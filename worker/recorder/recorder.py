@@ -33,7 +33,7 @@ from shared import inputs, structure
 from shared.adapter import Mistake
 from torch.utils._python_dispatch import TorchDispatchMode
 
-SMALL = 1 << 20  # bytes of a constant that may be made piece by piece
+SMALL = 1 << 20  # bytes of a constant that may be made part by part
 CALLS = 4  # the first may fill caches, the others must agree
 VARIED = ("The second call has the tensors of the first with new values, the third has new tensors "
           "at their addresses, the fourth has others: nothing that is kept may depend on an "

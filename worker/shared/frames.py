@@ -151,7 +151,7 @@ class Channel:
     stays until the rest comes, and what the peer does not read stays too. The
     kernel drops descriptors that the peer sends along, since there is no room for any."""
 
-    PIECE = 1 << 16
+    CHUNK = 1 << 16
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -205,7 +205,7 @@ class Channel:
         """Takes what has come. Raises Closed at the end of the connection."""
         try:
             space = socket.CMSG_SPACE(CREDENTIALS.size)
-            data, ancillary, _, _ = self.sock.recvmsg(self.PIECE, space)
+            data, ancillary, _, _ = self.sock.recvmsg(self.CHUNK, space)
         except BlockingIOError:
             return
         except OSError as problem:
