@@ -13,7 +13,7 @@
 
 #define HASH_HEX 65 /* 64 hexadecimal digits and the NUL */
 
-/* A text that comes in pieces. hash_finish_hex() releases it. */
+/* A text that comes in parts. hash_finish_hex() releases it. */
 struct hash {
     struct evp_md_ctx_st *ctx; /* libcrypto's */
 };
@@ -22,7 +22,7 @@ void hash_init(struct hash *h);
 void hash_add(struct hash *h, const void *p, size_t n);
 void hash_finish_hex(struct hash *h, char out[HASH_HEX]);
 
-/* A text in one piece. */
+/* A text in one part. */
 void hash_hex(const void *p, size_t n, char out[HASH_HEX]);
 void hash_bytes(const void *p, size_t n, unsigned char digest[32]);
 

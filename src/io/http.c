@@ -328,7 +328,7 @@ static void see_version(struct http *h, struct http_call *c)
     wake_waiting(h);
 }
 
-/* Hands out what libcurl left: pieces first, then ends. */
+/* Hands out what libcurl left: parts first, then ends. */
 static void http_settle(struct http *h)
 {
     for (;;) {

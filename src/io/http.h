@@ -54,7 +54,7 @@ struct http_reply {
     int64_t wall_ns;
 };
 
-/* Called for each piece of the body of an answer with status 200 to 299; other
+/* Called for each part of the body of an answer with status 200 to 299; other
  * bodies are collected, since they say what was wrong. Returns 0 to continue. */
 typedef int http_chunk_fn(struct http_call *c, const char *data, size_t n,
                           void *arg);

@@ -1,4 +1,4 @@
-/* sse.h: parses server-sent events from bytes that arrive in any pieces. Lines end
+/* sse.h: parses server-sent events from bytes that arrive in any parts. Lines end
  * with LF, CR or CRLF; a leading byte-order mark is skipped; an event ends with an
  * empty line. Events without data, and one cut off by the end of the stream, do
  * not count. `id` and `retry` are ignored: we never reconnect. */

@@ -1,4 +1,4 @@
-/* ask_all.c: starts pieces of work, and ends them together.
+/* ask_all.c: starts units of work, and ends them together.
  *
  * The end of all is never carried out where it is found, deep within one of the
  * coroutines: it is noted, and whoever asks next hears of it. What still waits
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Pieces of work that are started before the loop runs: what needs no wait must not
+/* Units of work that are started before the loop runs: what needs no wait must not
  * keep signals from being heard. */
 #define STREAK 64
 
@@ -42,7 +42,7 @@ static void ask_tell(const struct ask_all *a)
         a->part.step(&a->progress, a->part.arg);
 }
 
-/* ---- a piece of work ---- */
+/* ---- a unit of work ---- */
 
 static void ask_work_run(void *arg)
 {

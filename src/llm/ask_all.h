@@ -1,4 +1,4 @@
-/* ask_all.h: many pieces of work that ask a model, the verifier, or both:
+/* ask_all.h: many units of work that ask a model, the verifier, or both:
  * kernels whose plans are wanted, candidates, tasks that are to be divided.
  * Each is one straight function on a coroutine, which waits for its answers; a
  * few hundred run at a time. They end together: when all are done, or at the
@@ -23,7 +23,7 @@ enum ask_end {
 };
 
 struct ask_progress {
-    size_t done, open, started; /* pieces of work */
+    size_t done, open, started; /* units of work */
     size_t questions;           /* asked so far, with those of the store */
 };
 
@@ -36,9 +36,9 @@ struct ask_all {
         struct ledger *ledger; /* NULL: no question is asked */
         struct llm *client;
         int64_t max_tokens; /* of an answer; 0: the provider's setting */
-        size_t most;        /* pieces of work at a time; 0: CO_MOST */
+        size_t most;        /* units of work at a time; 0: CO_MOST */
         bool signals;       /* they stop the work; else ask_all_stop() does */
-        /* Called after each answer and each piece of work; may be NULL. */
+        /* Called after each answer and each unit of work; may be NULL. */
         void (*step)(const struct ask_progress *p, void *arg);
         void *arg;
     } part;
@@ -51,7 +51,7 @@ struct ask_all {
     struct err err;
 };
 
-/* One piece of work; `item` and `arg` are its caller's. -1: it fails, and so do
+/* One unit of work; `item` and `arg` are its caller's. -1: it fails, and so do
  * all with it, unless there is an end already; without an error it is just not
  * done. */
 typedef int ask_fn(struct ask_all *a, size_t item, void *arg, struct err *e);
@@ -62,7 +62,7 @@ enum ask_end ask_all(struct ask_all *a, size_t count, ask_fn *fn, void *arg,
 /* From a callback of the loop. */
 void ask_all_stop(struct ask_all *a);
 
-/* ---- within a piece of work ---- */
+/* ---- within a unit of work ---- */
 
 /* Asks. The caller fills in what identifies the question, and of the request the
  * key and the messages. 0: `out` says LEDGER_ANSWERED or LEDGER_FAILED, and is good
@@ -70,7 +70,7 @@ void ask_all_stop(struct ask_all *a);
  * and returns -1. */
 int ask_all_question(struct ask_all *a, const struct ledger_question *q,
                      struct arena *memory, struct ledger_answer *out);
-/* Pieces of work that another one starts and waits for. All zero at first. */
+/* Units of work that another one starts and waits for. All zero at first. */
 struct ask_group {
     size_t open;
     struct co_event over;

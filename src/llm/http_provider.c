@@ -435,7 +435,7 @@ struct http_send {
     struct answer answer;
     struct sse sse;
     struct buf whole; /* of a server that does not stream, though asked to */
-    bool heard;       /* a first piece came, so it is known which of both */
+    bool heard;       /* a first part came, so it is known which of both */
     bool streams;
     struct err bad; /* what was wrong with the stream */
 };

@@ -48,7 +48,7 @@ struct llm_call {
     int64_t began_ns;      /* the first request */
     int64_t rated;         /* tokens counted toward the rate limit */
     int requests;
-    bool told, probe; /* waits for llm_go(); tests a closed connection */
+    bool told, test; /* waits for llm_go(); tests a closed connection */
 };
 
 struct llm {
@@ -225,8 +225,8 @@ void llm_cancel(struct llm_call *c)
     if (c->send) {
         l->provider->type->cancel(c->send);
         l->sent--;
-        if (c->probe)
-            breaker_forget_probe(&l->breaker, tick_now_ns());
+        if (c->test)
+            breaker_forget_test(&l->breaker, tick_now_ns());
     }
     loop_remove(l->loop, c->timer);
     l->budget->live = cost_sub(l->budget->live, c->held);
@@ -407,7 +407,7 @@ static bool pump_send(struct llm *l)
     c->rated = l->tokens.per_minute > 0 ? pump_about(l, &c->request) : 0;
     rate_take(&l->requests, 1, now);
     rate_take(&l->tokens, c->rated, now);
-    c->probe = breaker_sent(&l->breaker);
+    c->test = breaker_sent(&l->breaker);
     if (!c->requests++)
         c->began_ns = now;
     call_move(c, &l->away);
@@ -656,7 +656,7 @@ static void call_note(struct llm_call *c, const struct send_result *r)
         l->state[0] = '\0';
         return;
     }
-    if (!breaker_bad(&l->breaker, c->probe, now, r->retry_after_ns))
+    if (!breaker_bad(&l->breaker, c->test, now, r->retry_after_ns))
         return;
     snprintf(l->state, sizeof(l->state), "paused for %lld s: %s",
              (long long)((l->breaker.until_ns - now + TICK_S - 1) / TICK_S),
@@ -697,7 +697,7 @@ static void call_ended(void *arg, const struct send_result *r)
     c->send = NULL;
     c->llm->sent--;
     call_note(c, &masked);
-    c->probe = false;
+    c->test = false;
     if (r->outcome == SEND_ANSWERED)
         call_answered(c, r);
     else

@@ -62,7 +62,7 @@ bool breaker_good(struct breaker *b)
     return changed;
 }
 
-bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
+bool breaker_bad(struct breaker *b, bool test, int64_t now_ns,
                  int64_t retry_after_ns)
 {
     int64_t pause = b->pause_ns;
@@ -71,7 +71,7 @@ bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
     if (!b->after || b->failures < b->after)
         return false;
     /* Calls sent before the pause do not count. */
-    if (b->state != BREAKER_CLOSED && !probe)
+    if (b->state != BREAKER_CLOSED && !test)
         return false;
     for (int i = 0; i < b->opened && i < 4; i++)
         pause *= 2;
@@ -83,7 +83,7 @@ bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
     return true;
 }
 
-void breaker_forget_probe(struct breaker *b, int64_t now_ns)
+void breaker_forget_test(struct breaker *b, int64_t now_ns)
 {
     if (b->state != BREAKER_PROBING)
         return;

@@ -31,8 +31,8 @@ struct backoff {
 int64_t backoff_ns(struct backoff *b, int failures, int64_t retry_after_ns);
 
 /* Opens after `after` failures in a row, of any calls. Then nothing is sent for
- * `pause_ns`, then one call, the probe, whose result decides. The pause doubles while
- * probes fail, up to 16 times. */
+ * `pause_ns`, then one call, the test, whose result decides. The pause doubles while
+ * tests fail, up to 16 times. */
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_PROBING };
 struct breaker {
     int after; /* 0: never opens */
@@ -41,15 +41,15 @@ struct breaker {
     int failures, opened; /* in a row */
     int64_t until_ns;
 };
-/* 0: send now; > 0: wait that long; < 0: wait for the probe. */
+/* 0: send now; > 0: wait that long; < 0: wait for the test. */
 int64_t breaker_wait_ns(const struct breaker *b, int64_t now_ns);
-/* Call when sending; true when it is the probe. */
+/* Call when sending; true when it is the test. */
 bool breaker_sent(struct breaker *b);
 /* Call when it has ended; true when the state has changed. */
 bool breaker_good(struct breaker *b);
-bool breaker_bad(struct breaker *b, bool probe, int64_t now_ns,
+bool breaker_bad(struct breaker *b, bool test, int64_t now_ns,
                  int64_t retry_after_ns);
-/* The probe was cancelled. */
-void breaker_forget_probe(struct breaker *b, int64_t now_ns);
+/* The test was cancelled. */
+void breaker_forget_test(struct breaker *b, int64_t now_ns);
 
 #endif

@@ -55,7 +55,7 @@ void prompts_borrowing(const struct prompts *p,
                        struct arena *a, struct prompt *out)
 {
     struct str v[PROMPT_SLOTS] = {0};
-    struct str *piece = arena_alloc(a, (parent_count + 1) * sizeof(*piece));
+    struct str *part = arena_alloc(a, (parent_count + 1) * sizeof(*part));
 
     for (size_t i = 0; i < parent_count; i++) {
         struct str w[PROMPT_SLOTS] = {0};
@@ -63,11 +63,11 @@ void prompts_borrowing(const struct prompts *p,
         w[SLOT_NUMBER] = prompt_number((int64_t)i + 1, a);
         w[SLOT_NAME] = str_of(parent[i].name);
         w[SLOT_CODE] = ask_numbered(parent[i].text, a);
-        piece[i] = prompt_render(p, FILE_BORROWING_PARENT, STR_LIT(""), w, a);
+        part[i] = prompt_render(p, FILE_BORROWING_PARENT, STR_LIT(""), w, a);
     }
     v[SLOT_NAME] = str_of(target->name);
     v[SLOT_CODE] = ask_numbered(target->text, a);
-    v[SLOT_EXAMPLES] = prompt_join(piece, parent_count, a);
+    v[SLOT_EXAMPLES] = prompt_join(part, parent_count, a);
     prompt_make(p, FILE_BORROWING_SYSTEM, FILE_BORROWING, v, a, out);
 }
 

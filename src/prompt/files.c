@@ -125,7 +125,7 @@ struct str prompt_fence(const struct str *text, size_t count, struct arena *a)
     return (struct str){p, longest + 1};
 }
 
-struct str prompt_join(const struct str *piece, size_t count, struct arena *a)
+struct str prompt_join(const struct str *part, size_t count, struct arena *a)
 {
     struct str out = {NULL, 0};
     size_t n = 0;
@@ -134,7 +134,7 @@ struct str prompt_join(const struct str *piece, size_t count, struct arena *a)
     if (!count)
         return out;
     for (size_t i = 0; i < count; i++)
-        n += piece[i].n + 2;
+        n += part[i].n + 2;
     p = arena_alloc_raw(a, n);
     out.p = p;
     for (size_t i = 0; i < count; i++) {
@@ -142,8 +142,8 @@ struct str prompt_join(const struct str *piece, size_t count, struct arena *a)
             memset(p + out.n, '\n', 2);
             out.n += 2;
         }
-        memcpy(p + out.n, piece[i].p, piece[i].n);
-        out.n += piece[i].n;
+        memcpy(p + out.n, part[i].p, part[i].n);
+        out.n += part[i].n;
     }
     return out;
 }

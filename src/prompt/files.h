@@ -110,8 +110,8 @@ void prompt_make(const struct prompts *p, enum prompt_file system,
 struct str prompt_tidy(struct str s);
 /* Backticks for a fence round these texts: more than any run in them. */
 struct str prompt_fence(const struct str *text, size_t count, struct arena *a);
-/* The pieces with blank lines between; no value when there are none. */
-struct str prompt_join(const struct str *piece, size_t count, struct arena *a);
+/* The parts with blank lines between; no value when there are none. */
+struct str prompt_join(const struct str *part, size_t count, struct arena *a);
 struct str prompt_number(int64_t n, struct arena *a);
 /* SLOT_PRECISION and SLOT_DTYPE; false: no such precision. */
 bool prompt_precision(const char *precision, struct str *values);

@@ -383,12 +383,12 @@ static size_t layout_names(struct str guide, const struct sources *s,
 {
     struct map seen = {0};
     size_t found = 0;
-    struct str piece;
+    struct str part;
     bool inside = false;
 
-    while (str_cut(&guide, '`', &piece)) {
+    while (str_cut(&guide, '`', &part)) {
         struct str name =
-            inside ? layout_name(str_trim(piece)) : (struct str){0};
+            inside ? layout_name(str_trim(part)) : (struct str){0};
 
         inside = !inside;
         if (!name.n || map_get(&seen, name))
@@ -528,8 +528,8 @@ static struct str reader_first_line(struct str s)
  * there is room. */
 static struct str reader_history(struct reader *r, int64_t tokens)
 {
-    struct str *piece =
-        arena_alloc(&r->memory, (r->turns * ACTIONS + 1) * sizeof(*piece));
+    struct str *part =
+        arena_alloc(&r->memory, (r->turns * ACTIONS + 1) * sizeof(*part));
     size_t n = 0;
     struct buf b = BUF_INIT;
     struct str out;
@@ -544,10 +544,10 @@ static struct str reader_history(struct reader *r, int64_t tokens)
             tokens -= llm_estimate_tokens(whole) + 1;
             if (tokens < 0)
                 break;
-            piece[n++] = whole;
+            part[n++] = whole;
         }
     while (n-- > 0)
-        buf_printf(&b, "%.*s\n", (int)piece[n].n, piece[n].p);
+        buf_printf(&b, "%.*s\n", (int)part[n].n, part[n].p);
     out = (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
     buf_release(&b);
     return out;

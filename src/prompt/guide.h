@@ -44,7 +44,7 @@ struct guide;
 struct guide *guide_new(const struct guide_parts *p,
                         const struct guide_opts *o);
 void guide_free(struct guide *g);
-/* Works until it ends; runs the loop. The pieces of work are readers. */
+/* Works until it ends; runs the loop. The units of work are readers. */
 enum ask_end guide_run(struct guide *g, struct err *e);
 /* The guide, and what it lacks, a line each; "" before the end. */
 struct str guide_text(const struct guide *g);

@@ -5,8 +5,8 @@
  * examples and task behind it. User: the template of the stage.
  *
  * A run of 50,000 attempts stores every prompt, and nearly all of each is in others,
- * too. So a prompt is a list of pieces, cut where prompts differ: whoever keeps
- * prompts keeps each piece once, and each is hashed once. */
+ * too. So a prompt is a list of segments, cut where prompts differ: whoever keeps
+ * prompts keeps each segment once, and each is hashed once. */
 #include "prompt/prompt.h"
 
 #include "base/fs.h"
@@ -24,7 +24,7 @@
 
 #define KEPT_HASHES 32
 
-/* The hashes of texts used last: what stands between the pieces that differ is
+/* The hashes of texts used last: what stands between the segments that differ is
  * the same in prompt after prompt. */
 struct kept_hashes {
     struct kept_hash {
@@ -67,7 +67,7 @@ static const char *kept_hash(struct kept_hashes *k, struct str text)
     return h->hash;
 }
 
-/* ---- pieces ---- */
+/* ---- segments ---- */
 
 /* A text that other prompts have, too. */
 struct known_text {
@@ -75,17 +75,17 @@ struct known_text {
     const char *hash; /* NULL: not known */
 };
 
-static void pieces_init(struct prompt *out, size_t most, struct arena *a)
+static void segments_init(struct prompt *out, size_t most, struct arena *a)
 {
-    out->piece = arena_alloc_raw(a, most * sizeof(*out->piece));
-    out->pieces = 0;
+    out->segment = arena_alloc_raw(a, most * sizeof(*out->segment));
+    out->segments = 0;
 }
 
-/* `hash` and `k` may be NULL. An empty text is no piece. */
-static void pieces_add(struct prompt *out, size_t message,
-                       struct known_text text, struct kept_hashes *k)
+/* `hash` and `k` may be NULL. An empty text is no segment. */
+static void segments_add(struct prompt *out, size_t message,
+                         struct known_text text, struct kept_hashes *k)
 {
-    struct prompt_piece *x = &out->piece[out->pieces];
+    struct prompt_segment *x = &out->segment[out->segments];
 
     if (text.text.n == 0)
         return;
@@ -97,11 +97,11 @@ static void pieces_add(struct prompt *out, size_t message,
         memcpy(x->hash, text.hash, HASH_HEX);
     else
         hash_hex(text.text.p, text.text.n, x->hash);
-    out->pieces++;
+    out->segments++;
 }
 
 /* Where `x` stands in `s`, or NULL. Its start is rare: that alone is searched. */
-static const char *pieces_find(struct str s, struct str x)
+static const char *segments_find(struct str s, struct str x)
 {
     size_t start = x.n < 24 ? x.n : 24;
     const char *at = s.p, *end = s.p + s.n;
@@ -117,31 +117,31 @@ static const char *pieces_find(struct str s, struct str x)
 
 /* Pieces of `text`: what stands in it of `known`, looked for in that order, and
  * what lies between: at most 2 * count + 1. */
-static void pieces_cut(struct prompt *out, size_t message, struct str text,
-                       const struct known_text *known, size_t count,
-                       struct kept_hashes *k)
+static void segments_cut(struct prompt *out, size_t message, struct str text,
+                         const struct known_text *known, size_t count,
+                         struct kept_hashes *k)
 {
     for (size_t i = 0; i < count; i++) {
         struct known_text x = known[i], between = {text, NULL};
-        const char *at = pieces_find(text, x.text);
+        const char *at = segments_find(text, x.text);
 
         if (!at)
             continue;
         between.text.n = (size_t)(at - text.p);
         x.text.p = at;
-        pieces_add(out, message, between, k);
-        pieces_add(out, message, x, k);
+        segments_add(out, message, between, k);
+        segments_add(out, message, x, k);
         text.n -= between.text.n + x.text.n;
         text.p = at + x.text.n;
     }
-    pieces_add(out, message, (struct known_text){text, NULL}, k);
+    segments_add(out, message, (struct known_text){text, NULL}, k);
 }
 
 /* ---- identity ---- */
 
 /* Every text is hashed once: the prompt's hash is made from those of its
- * pieces. */
-static void pieces_list(struct prompt *out, struct arena *a)
+ * segments. */
+static void segments_list(struct prompt *out, struct arena *a)
 {
     json_t *list = json_array();
     size_t at = 0;
@@ -150,8 +150,8 @@ static void pieces_list(struct prompt *out, struct arena *a)
     for (size_t i = 0; i < out->count; i++) {
         json_t *parts = json_array();
 
-        for (; at < out->pieces && out->piece[at].message == i; at++)
-            json_array_append_new(parts, json_string(out->piece[at].hash));
+        for (; at < out->segments && out->segment[at].message == i; at++)
+            json_array_append_new(parts, json_string(out->segment[at].hash));
         json_array_append_new(list,
                               json_pack("{s:s, s:o}", "role",
                                         out->message[i].role, "parts", parts));
@@ -182,7 +182,7 @@ void prompt_make(const struct prompts *p, enum prompt_file system,
     struct str text = nothing;
 
     *out = (struct prompt){0};
-    pieces_init(out, 2, a);
+    segments_init(out, 2, a);
     if (system < PROMPT_FILES)
         text = prompt_render(p, system, nothing, values, a);
     if (text.n)
@@ -192,10 +192,10 @@ void prompt_make(const struct prompts *p, enum prompt_file system,
     out->message[out->count++] = (struct llm_message){"user", text, 0};
     for (size_t i = 0; i < out->count; i++) {
         text = out->message[i].text;
-        pieces_add(out, i, (struct known_text){text, NULL}, NULL);
+        segments_add(out, i, (struct known_text){text, NULL}, NULL);
         out->tokens += llm_estimate_tokens(text);
     }
-    pieces_list(out, a);
+    segments_list(out, a);
 }
 
 /* ---- what all prompts with a pack start with ---- */
@@ -449,12 +449,12 @@ static struct str build_examples(struct building *b)
 static struct str build_attempts(const struct building *b)
 {
     size_t n = b->in->previous_count;
-    struct str *piece = arena_alloc(b->a, (n + 1) * sizeof(*piece));
+    struct str *part = arena_alloc(b->a, (n + 1) * sizeof(*part));
 
     for (size_t i = 0; i < n; i++)
-        piece[i] = build_attempt(b, &b->in->previous[i],
-                                 b->in->stage != PROMPT_EVOLVE);
-    return prompt_join(piece, n, b->a);
+        part[i] = build_attempt(b, &b->in->previous[i],
+                                b->in->stage != PROMPT_EVOLVE);
+    return prompt_join(part, n, b->a);
 }
 
 /* What the templates of every stage may ask for. */
@@ -494,19 +494,19 @@ static int build_fill(struct building *b, struct str *v, struct err *e)
 }
 
 /* Pieces and size; those of the pack's start are known. */
-static void build_pieces(const struct building *b, struct prompt *out,
-                         struct arena *a)
+static void build_segments(const struct building *b, struct prompt *out,
+                           struct arena *a)
 {
     const struct prompt_start *start = b->start;
     struct str system = out->message[0].text, user = out->message[1].text,
                own = {system.p + start->text.n, system.n - start->text.n};
     struct known_text known = {{system.p, start->text.n}, start->hash};
 
-    pieces_init(out, 3 + 4 * b->known_count, a);
-    pieces_add(out, 0, known, NULL);
-    pieces_cut(out, 0, own, b->known, b->known_count, b->p->kept);
-    pieces_cut(out, 1, user, b->known, b->known_count, b->p->kept);
-    pieces_list(out, a);
+    segments_init(out, 3 + 4 * b->known_count, a);
+    segments_add(out, 0, known, NULL);
+    segments_cut(out, 0, own, b->known, b->known_count, b->p->kept);
+    segments_cut(out, 1, user, b->known, b->known_count, b->p->kept);
+    segments_list(out, a);
     out->tokens =
         start->tokens + llm_estimate_tokens(own) + llm_estimate_tokens(user);
 }
@@ -534,6 +534,6 @@ int prompts_build(struct prompts *p, const struct prompt_input *in,
     *out = (struct prompt){
         .message = {{"system", system, start->text.n}, {"user", user, 0}},
         .count = 2};
-    build_pieces(&b, out, a);
+    build_segments(&b, out, a);
     return 0;
 }

@@ -76,7 +76,7 @@ struct prompt_input {
 /* A part of a message that other prompts have, too, or what lies between two
  * such: the pack's start, an example behind its number, the task, the plan. Who
  * keeps prompts keeps each once. */
-struct prompt_piece {
+struct prompt_segment {
     size_t message;
     struct str text;
     char hash[HASH_HEX];
@@ -87,8 +87,8 @@ struct prompt_piece {
 struct prompt {
     struct llm_message message[2]; /* system, user */
     size_t count;
-    struct prompt_piece *piece; /* all of the texts, in order */
-    size_t pieces;
+    struct prompt_segment *segment; /* all of the texts, in order */
+    size_t segments;
     struct str list;     /* JSON: [{"role": …, "parts": [hash, …]}, …] */
     char hash[HASH_HEX]; /* of the list */
     int64_t tokens;      /* an estimate */

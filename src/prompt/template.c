@@ -274,11 +274,11 @@ static size_t template_walk(const struct template *t, const struct str *values,
     size_t n = 0;
 
     for (size_t i = 0; i < t->len; i++) {
-        struct str piece = template_part(t, values, &i);
+        struct str text = template_part(t, values, &i);
 
-        if (out && piece.n)
-            memcpy(out + n, piece.p, piece.n);
-        n += piece.n;
+        if (out && text.n)
+            memcpy(out + n, text.p, text.n);
+        n += text.n;
     }
     return n;
 }

@@ -128,16 +128,16 @@ static int attempt_prompt(struct attempt *a, enum prompt_stage stage,
     return prompts_build(s->part.prompts, &in, &a->memory, out, e);
 }
 
-/* Stores each piece of a->prompt as a blob, so that a text that many prompts have in
- * common is stored once; and the list of its messages, which names the pieces, as the
+/* Stores each segment of a->prompt as a blob, so that a text that many prompts have in
+ * common is stored once; and the list of its messages, which names the segments, as the
  * blob a->prompt.hash. */
 static void attempt_store_prompt(struct attempt *a)
 {
     struct store *st = a->s->part.store;
     const struct prompt *p = &a->prompt;
 
-    for (size_t i = 0; i < p->pieces; i++)
-        store_blob_as(st, p->piece[i].text, p->piece[i].hash);
+    for (size_t i = 0; i < p->segments; i++)
+        store_blob_as(st, p->segment[i].text, p->segment[i].hash);
     store_blob_as(st, p->list, p->hash);
 }
 

@@ -41,7 +41,7 @@ void fleet_leave(struct fleet *f, struct worker *w);
 
 /* `key` names the task, as one that shares its truth; copied. */
 void fleet_add(struct fleet *f, const char *key, void *arg);
-/* The next piece of work that has a worker now: true, the arguments of both,
+/* The next unit of work that has a worker now: true, the arguments of both,
  * and the fence it goes under. */
 bool fleet_lease(struct fleet *f, void **work, void **worker,
                  char fence[FLEET_FENCE]);

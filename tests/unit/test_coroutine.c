@@ -130,7 +130,7 @@ static void test_cancel(void)
 #define SLOTS 64
 #define WORKS 4000
 
-/* Several pieces of work, each of which holds memory over six waits. */
+/* Several units of work, each of which holds memory over six waits. */
 struct works {
     struct rng rng;
     struct co *slot[SLOTS];
@@ -189,7 +189,7 @@ static void test_many(void)
     }
     ok(w.done + w.unwound == WORKS && w.unwound == w.cancelled &&
            w.done > WORKS / 10 && w.unwound > WORKS / 10,
-       "of %d pieces of work, %zu were cancelled at some wait, and the others "
+       "of %d units of work, %zu were cancelled at some wait, and the others "
        "are done",
        WORKS, w.cancelled);
     ok(co_alive() == 0 && loop_run_for(loop, 0),

@@ -446,7 +446,7 @@ struct many {
     struct life *f;
     struct ask_all ask;
     struct ask_group below;
-    size_t wide;              /* pieces of work that each one starts */
+    size_t wide;              /* units of work that each one starts */
     size_t answered, most;    /* coroutines at once */
     size_t stop_at, stop_for; /* after so many requests; how many of them end */
     int stops;

@@ -436,12 +436,12 @@ static void test_breaker_alone(void)
        "a late failure does not prolong");
     ok(breaker_wait_ns(&b, 100) == 0 && breaker_sent(&b) &&
            breaker_wait_ns(&b, 100) < 0,
-       "one probe, and no second beside it");
-    breaker_forget_probe(&b, 150);
+       "one test, and no second beside it");
+    breaker_forget_test(&b, 150);
     ok(breaker_wait_ns(&b, 150) == 0 && breaker_sent(&b),
-       "a probe that was cancelled makes room for another");
+       "a test that was cancelled makes room for another");
     ok(breaker_bad(&b, true, 200, 0) && breaker_wait_ns(&b, 200) == 200,
-       "a probe that fails doubles the pause");
+       "a test that fails doubles the pause");
     ok(breaker_wait_ns(&b, 400) == 0 && breaker_sent(&b) &&
            breaker_bad(&b, true, 400, 5000) && breaker_wait_ns(&b, 400) == 5000,
        "Retry-After is kept here, too");

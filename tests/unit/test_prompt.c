@@ -220,8 +220,8 @@ static void test_identity(struct prompts *p, const struct pack *pack,
         const struct llm_message *m = &one.message[i];
         size_t n = 0;
 
-        for (size_t k = 0; k < one.pieces; k++) {
-            const struct prompt_piece *x = &one.piece[k];
+        for (size_t k = 0; k < one.segments; k++) {
+            const struct prompt_segment *x = &one.segment[k];
 
             if (x->message != i)
                 continue;
@@ -232,7 +232,7 @@ static void test_identity(struct prompts *p, const struct pack *pack,
         }
         covered &= n == m->text.n;
     }
-    ok(covered && one.pieces > 4, "the pieces are the whole of the texts");
+    ok(covered && one.segments > 4, "the segments are the whole of the texts");
     ok(named, "the list has their hashes, in order");
     hash_hex(one.list.p, one.list.n, own);
     is(one.hash, own, "the prompt's hash is that of its list");
@@ -247,10 +247,10 @@ static void test_identity(struct prompts *p, const struct pack *pack,
        "the card can be left out");
 }
 
-static bool has_piece(const struct prompt *x, const char *hash)
+static bool has_segment(const struct prompt *x, const char *hash)
 {
-    for (size_t i = 0; i < x->pieces; i++)
-        if (strcmp(x->piece[i].hash, hash) == 0)
+    for (size_t i = 0; i < x->segments; i++)
+        if (strcmp(x->segment[i].hash, hash) == 0)
             return true;
     return false;
 }
@@ -275,8 +275,8 @@ static void test_kept_hashes(struct prompts *p, const struct pack *pack,
 
         in.example = kept + (i >> 1 & 1);
         build(p, &in, a, &with);
-        placed &= has_piece(&with, seen[0][i & 1].hash) &&
-                  has_piece(&with, seen[1][i & 1].hash);
+        placed &= has_segment(&with, seen[0][i & 1].hash) &&
+                  has_segment(&with, seen[1][i & 1].hash);
         plain[0].seen = plain[1].seen = NULL;
         in.example = plain;
         fresh = prompts_load("prompts", &e);
@@ -286,7 +286,7 @@ static void test_kept_hashes(struct prompts *p, const struct pack *pack,
     }
     ok(same && seen[0][0].start && seen[1][1].start,
        "hashes that were kept are those of the texts");
-    ok(placed, "an example is the same piece at every place");
+    ok(placed, "an example is the same segment at every place");
 }
 
 /* What the store holds of a task and of a plan is named, not stored again. */
@@ -305,15 +305,15 @@ static void test_known_texts(struct prompts *p, const struct pack *pack,
     in.task_hash = task;
     in.plan_hash = plan;
     build(p, &in, a, &with);
-    ok(has_piece(&with, task) && has_piece(&with, plan),
-       "task and plan are pieces by themselves");
+    ok(has_segment(&with, task) && has_segment(&with, plan),
+       "task and plan are segments by themselves");
     is(with.hash, without.hash, "whether their hashes are told or not");
     in.task = STR_LIT("\n\nthe-task = 1\n\n");
     in.plan = STR_LIT(" the plan\n");
     in.task_hash = in.plan_hash = "what is not shown as it stands";
     build(p, &in, a, &other);
     hash_hex("the-task = 1", 12, tidy);
-    ok(has_piece(&other, tidy) && has_piece(&other, plan),
+    ok(has_segment(&other, tidy) && has_segment(&other, plan),
        "and so they are when blank lines round them are not shown");
 }
 
