@@ -122,7 +122,8 @@ int main(int argc, char **argv)
     memset(text, 'p', prompt);
     b.message = (struct llm_message){"user", {text, prompt}, 0};
     b.loop = loop_new(&e);
-    b.p = b.loop ? provider_openai.open(b.loop, &o, &e) : NULL;
+    b.p =
+        b.loop ? provider_openai.open(&provider_openai, b.loop, &o, &e) : NULL;
     if (!b.p) {
         fprintf(stderr, "%s\n", e.text);
         return 2;

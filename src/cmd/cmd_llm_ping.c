@@ -176,7 +176,7 @@ static int ping_embed(struct ping *p, struct loop *l)
     const struct llm_message text = {"user", STR_LIT("pong"), 0};
     const struct llm_request r = {.message = &text, .count = 1};
     const struct provider_type *t = &provider_embeddings;
-    struct provider *m = t->open(l, &p->m->opts, p->e);
+    struct provider *m = t->open(t, l, &p->m->opts, p->e);
 
     if (!m)
         return -1;

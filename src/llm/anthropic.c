@@ -216,17 +216,5 @@ const struct http_api api_anthropic = {
     .hear = anthropic_hear,
 };
 
-static struct provider *anthropic_open(struct loop *l, const struct llm_opts *o,
-                                       struct err *e)
-{
-    return http_provider_open(&provider_anthropic, &api_anthropic, l, o, e);
-}
-
 const struct provider_type provider_anthropic = {
-    .name = "anthropic",
-    .priced = true,
-    .open = anthropic_open,
-    .close = http_provider_close,
-    .send = http_provider_send,
-    .cancel = http_provider_cancel,
-};
+    .name = "anthropic", .http = &api_anthropic, HTTP_PROVIDER};

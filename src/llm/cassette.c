@@ -440,7 +440,8 @@ struct replay_send {
     const struct llm_request *request;
 };
 
-static struct provider *replay_open(struct loop *l, const struct llm_opts *o,
+static struct provider *replay_open(const struct provider_type *t,
+                                    struct loop *l, const struct llm_opts *o,
                                     struct err *e)
 {
     struct replay *r;
@@ -454,7 +455,7 @@ static struct provider *replay_open(struct loop *l, const struct llm_opts *o,
     if (!c)
         return NULL;
     r = xcalloc(1, sizeof(*r));
-    r->base.type = &provider_replay;
+    r->base.type = t;
     r->loop = l;
     r->cassette = c;
     r->name = xstrdup(o->cassette);

@@ -126,17 +126,5 @@ const struct http_api api_embeddings = {
     .read = embeddings_read,
 };
 
-static struct provider *embeddings_open(struct loop *l,
-                                        const struct llm_opts *o, struct err *e)
-{
-    return http_provider_open(&provider_embeddings, &api_embeddings, l, o, e);
-}
-
 const struct provider_type provider_embeddings = {
-    .name = "embeddings",
-    .priced = true,
-    .open = embeddings_open,
-    .close = http_provider_close,
-    .send = http_provider_send,
-    .cancel = http_provider_cancel,
-};
+    .name = "embeddings", .http = &api_embeddings, HTTP_PROVIDER};

@@ -32,8 +32,8 @@ struct exec_send {
     char *in;
 };
 
-static struct provider *exec_open(struct loop *l, const struct llm_opts *o,
-                                  struct err *e)
+static struct provider *exec_open(const struct provider_type *t, struct loop *l,
+                                  const struct llm_opts *o, struct err *e)
 {
     struct exec *x;
 
@@ -42,7 +42,7 @@ static struct provider *exec_open(struct loop *l, const struct llm_opts *o,
         return NULL;
     }
     x = xcalloc(1, sizeof(*x));
-    x->base.type = &provider_exec;
+    x->base.type = t;
     x->loop = l;
     x->opts = o;
     x->env = secret_free_env();

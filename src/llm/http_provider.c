@@ -674,9 +674,10 @@ static int http_provider_extra(struct http_provider *p, const char *text,
 }
 
 struct provider *http_provider_open(const struct provider_type *type,
-                                    const struct http_api *api, struct loop *l,
-                                    const struct llm_opts *o, struct err *e)
+                                    struct loop *l, const struct llm_opts *o,
+                                    struct err *e)
 {
+    const struct http_api *api = type->http;
     struct http_provider *p;
 
     if (!o->model || !o->model[0]) {

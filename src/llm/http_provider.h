@@ -83,13 +83,16 @@ struct http_provider {
 };
 
 struct provider *http_provider_open(const struct provider_type *type,
-                                    const struct http_api *api, struct loop *l,
-                                    const struct llm_opts *o, struct err *e);
+                                    struct loop *l, const struct llm_opts *o,
+                                    struct err *e);
 void http_provider_close(struct provider *base); /* not from a callback */
 struct send *http_provider_send(struct provider *base,
                                 const struct llm_request *r, send_fn *fn,
                                 void *arg, struct err *e);
 void http_provider_cancel(struct send *s);
+#define HTTP_PROVIDER                                                         \
+    .priced = true, .open = http_provider_open, .close = http_provider_close, \
+    .send = http_provider_send, .cancel = http_provider_cancel
 
 /* What a status says of a request. */
 enum send_outcome http_provider_outcome(int status);

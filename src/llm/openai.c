@@ -213,17 +213,5 @@ const struct http_api api_openai = {
     .hear = openai_hear,
 };
 
-static struct provider *openai_open(struct loop *l, const struct llm_opts *o,
-                                    struct err *e)
-{
-    return http_provider_open(&provider_openai, &api_openai, l, o, e);
-}
-
 const struct provider_type provider_openai = {
-    .name = "openai",
-    .priced = true,
-    .open = openai_open,
-    .close = http_provider_close,
-    .send = http_provider_send,
-    .cancel = http_provider_cancel,
-};
+    .name = "openai", .http = &api_openai, HTTP_PROVIDER};

@@ -127,7 +127,7 @@ struct llm *llm_open(struct loop *l, const struct llm_opts *o,
     }
     if (provider_price(o, t, home, &price, e) < 0)
         return NULL;
-    p = t->open(l, o, e);
+    p = t->open(t, l, o, e);
     if (!p)
         return NULL;
     if (t->priced && !price.known)
@@ -147,7 +147,7 @@ struct llm *llm_open_embeddings(struct loop *l, const struct llm_opts *o,
 
     if (provider_price(o, &provider_embeddings, home, &price, e) < 0)
         return NULL;
-    p = provider_embeddings.open(l, o, e);
+    p = provider_embeddings.open(&provider_embeddings, l, o, e);
     if (!p)
         return NULL;
     rules.max_tokens = 1; /* nothing is written */

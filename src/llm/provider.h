@@ -42,10 +42,11 @@ void send_end(struct send *s, const struct send_result *r);
 
 struct provider_type {
     const char *name;
-    bool priced;  /* answers cost money unless the price is 0 */
-    bool patient; /* answers may take days: no deadline */
-    struct provider *(*open)(struct loop *l, const struct llm_opts *o,
-                             struct err *e);
+    bool priced;                 /* answers cost money unless the price is 0 */
+    bool patient;                /* answers may take days: no deadline */
+    const struct http_api *http; /* of those that use HTTP: http_provider.h */
+    struct provider *(*open)(const struct provider_type *t, struct loop *l,
+                             const struct llm_opts *o, struct err *e);
     void (*close)(struct provider *p); /* nothing is under way */
     /* Calls `fn` once, from the loop, never from inside. */
     struct send *(*send)(struct provider *p, const struct llm_request *r,

@@ -171,7 +171,8 @@ struct spool_send {
     bool looked; /* not found yet */
 };
 
-static struct provider *spool_open(struct loop *l, const struct llm_opts *o,
+static struct provider *spool_open(const struct provider_type *t,
+                                   struct loop *l, const struct llm_opts *o,
                                    struct err *e)
 {
     struct spool *s;
@@ -183,7 +184,7 @@ static struct provider *spool_open(struct loop *l, const struct llm_opts *o,
     if (!o->dry && spool_make(o->folder, e) < 0)
         return NULL;
     s = xcalloc(1, sizeof(*s));
-    s->base.type = &provider_spool;
+    s->base.type = t;
     s->loop = l;
     s->opts = o;
     return &s->base;

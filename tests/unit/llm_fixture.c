@@ -102,7 +102,7 @@ struct llm_got llm_try(struct llm_server *s, const struct provider_type *type,
         o.max_tokens = 1000;
     if (!o.in_flight)
         o.in_flight = 4;
-    p = type->open(l, &o, &e);
+    p = type->open(type, l, &o, &e);
     if (!p || !type->send(p, r, note, &g, &e))
         BUG("%s", e.text);
     loop_run(l);

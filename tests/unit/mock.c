@@ -294,7 +294,7 @@ static struct provider *open_provider(struct mock *m, struct err *e)
         return &p->p;
     }
     m->opts = (struct llm_opts){.folder = m->spool, .temperature = -1};
-    spool = provider_spool.open(m->loop, &m->opts, e);
+    spool = provider_spool.open(&provider_spool, m->loop, &m->opts, e);
     if (!spool)
         BUG("%s", e->text);
     return spool;

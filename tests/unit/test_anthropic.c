@@ -104,7 +104,7 @@ static void refused(struct llm_opts o, const char *want)
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
 
-    ok(!provider_anthropic.open(l, &o, &e), "refused:");
+    ok(!provider_anthropic.open(&provider_anthropic, l, &o, &e), "refused:");
     is(e.text, want, want);
     loop_free(l);
 }

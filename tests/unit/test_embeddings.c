@@ -55,7 +55,7 @@ static struct provider *open_model(struct loop *l, const char *model)
     struct provider *m;
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", server.peer.port);
-    m = provider_embeddings.open(l, &o, &e);
+    m = provider_embeddings.open(&provider_embeddings, l, &o, &e);
     if (!m)
         BUG("%s", e.text);
     return m;
@@ -152,7 +152,8 @@ static void test_around(void)
     struct llm_opts nameless = {.base_url = "http://127.0.0.1:1"};
     struct got g = {0};
 
-    ok(!provider_embeddings.open(l, &nameless, &e) && e.kind == ERR_INPUT,
+    ok(!provider_embeddings.open(&provider_embeddings, l, &nameless, &e) &&
+           e.kind == ERR_INPUT,
        "a model must be named");
     m->type->cancel(send_texts(m, &g));
     loop_run(l);

@@ -131,7 +131,7 @@ static void refused(struct llm_opts o, const char *want)
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
 
-    ok(!provider_openai.open(l, &o, &e), "refused:");
+    ok(!provider_openai.open(&provider_openai, l, &o, &e), "refused:");
     is(e.text, want, want);
     loop_free(l);
 }
@@ -524,7 +524,7 @@ static struct provider *open_many(struct loop *l, const char *model,
                          .in_flight = 300};
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", server.peer.port);
-    p = provider_openai.open(l, &o, &e);
+    p = provider_openai.open(&provider_openai, l, &o, &e);
     if (!p)
         BUG("%s", e.text);
     return p;
