@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "llm/ask_all.h"
 #include "llm/ledger.h"
 #include "prompt/ask.h"
 #include "search/state.h"
@@ -177,28 +178,19 @@ void reviewer_read(struct reviewer *v, const struct reviewer_kernel *k,
 
 #define LOOK_NS (200 * TICK_MS) /* how often the end is looked for */
 
-/* A kernel that is being read, or was. */
-struct last_reading {
-    struct last_look *look;
-    struct task_state *state;
-    struct co *co; /* NULL: it is over */
-    char *refused; /* why; NULL: it stays */
-};
-
 struct last_look {
     struct search *s;
-    struct last_reading *of; /* by task */
-    size_t left;
+    struct ask_all all;
+    const struct task_state **state; /* whose kernels are read */
+    char **refused;                  /* by task: why; NULL: it stays */
     bool no_budget;
-    bool waits; /* what is left waits for others */
     uint64_t timer;
 };
 
-static int read_kernel(const struct last_reading *g, struct arena *memory,
-                       struct reviewer_word *out, struct err *e)
+static int read_kernel(struct search *s, const struct task_state *t,
+                       struct arena *memory, struct reviewer_word *out,
+                       struct err *e)
 {
-    struct search *s = g->look->s;
-    const struct task_state *t = g->state;
     char asked[HASH_HEX];
     struct reviewer_kernel kernel = {.task_id = t->task->id,
                                      .task = t->ord,
@@ -217,52 +209,39 @@ static int read_kernel(const struct last_reading *g, struct arena *memory,
     return -1;
 }
 
-static void read_last(void *arg)
+static int read_last(struct ask_all *all, size_t item, void *arg, struct err *e)
 {
-    struct last_reading *g = arg;
-    struct last_look *k = g->look;
+    struct last_look *k = arg;
+    const struct task_state *t = k->state[item];
     struct reviewer_word w;
     struct arena memory = {0};
-    struct err e = ERR_INIT;
+    int rc = read_kernel(k->s, t, &memory, &w, e);
 
-    if (read_kernel(g, &memory, &w, &e) < 0) {
-        state_fail(k->s, &e);
-    } else if (w.end == REVIEWER_REFUSED) {
-        g->refused = xstrdup(w.why);
+    (void)all;
+    if (rc == 0 && w.end == REVIEWER_REFUSED) {
+        k->refused[t->ord] = xstrdup(w.why);
         k->s->count.doubted++;
-    } else if (w.end == REVIEWER_NO_BUDGET) {
+    } else if (rc == 0 && w.end == REVIEWER_NO_BUDGET) {
         k->no_budget = true;
         k->s->need = w.need;
     }
     arena_release(&memory);
-    g->co = NULL;
-    if (--k->left == 0)
-        loop_stop(k->s->part.loop);
+    return rc;
 }
 
-static void start_reading(struct last_look *k, struct task_state *t)
-{
-    struct last_reading *g = &k->of[t->ord];
-
-    *g = (struct last_reading){.look = k, .state = t};
-    k->left++;
-    g->co = co_start(read_last, g);
-}
-
-/* Waiting for others makes no event. */
+/* Waiting for others makes no event, and a stop is the search's. */
 static void review_timer(void *arg)
 {
     struct last_look *k = arg;
     struct search *s = k->s;
     size_t n = llm_waiting(s->part.llm);
+    bool waits = (s->opt.no_wait || s->stopping) && n > 0 &&
+                 n + ledger_parked(s->part.ledger) >= k->all.progress.open;
 
     k->timer =
         loop_add_timer(s->part.loop, tick_now_ns() + LOOK_NS, review_timer, k);
-    if ((s->opt.no_wait || s->stopping) && n > 0 &&
-        n + ledger_parked(s->part.ledger) >= k->left) {
-        k->waits = true;
-        loop_stop(s->part.loop);
-    }
+    if (waits || s->stopping >= 2)
+        ask_all_stop(&k->all);
 }
 
 static void withdraw_refused(struct last_look *k)
@@ -273,59 +252,53 @@ static void withdraw_refused(struct last_look *k)
     for (size_t i = 0; i < s->task_len; i++) {
         const struct task_state *t = &s->task[i];
 
-        if (t->joined && !k->of[i].refused)
+        if (t->joined && !k->refused[i])
             entries_give(s, t);
-        if (!k->of[i].refused || !t->joined)
+        if (!k->refused[i] || !t->joined)
             continue;
         archive_withdraw(s->archive, t->entry, version);
-        store_entry_leaves(s->part.store, t->entry, version, k->of[i].refused);
+        store_entry_leaves(s->part.store, t->entry, version, k->refused[i]);
     }
 }
 
-static int review_look(struct last_look *k, struct err *e)
+static enum ask_end review_look(struct last_look *k, struct err *e)
 {
     struct search *s = k->s;
+    enum ask_end end;
+    size_t n = 0;
 
     for (size_t i = 0; i < s->task_len; i++)
         if (s->task[i].join_at)
-            start_reading(k, &s->task[i]);
+            k->state[n++] = &s->task[i];
+    k->all.part = (struct ask_parts){.loop = s->part.loop, .most = n};
     review_timer(k);
-    while (k->left && s->failed.kind == ERR_NONE && s->stopping < 2 &&
-           !k->waits)
-        loop_run(s->part.loop);
+    end = ask_all(&k->all, n, read_last, k, e);
+    loop_remove(s->part.loop, k->timer);
     if (s->failed.kind == ERR_NONE)
-        return 0;
+        return end;
     *e = s->failed;
-    return -1;
-}
-
-static void review_release(struct last_look *k)
-{
-    for (size_t i = 0; i < k->s->task_len; i++) {
-        struct last_reading *g = &k->of[i];
-
-        if (g->co)
-            co_cancel(g->co);
-        free(g->refused);
-    }
-    loop_remove(k->s->part.loop, k->timer);
-    free(k->of);
+    return ASK_FAILED;
 }
 
 int reviewer_finish(struct search *s, enum search_end *end, struct err *e)
 {
     struct last_look k = {.s = s,
-                          .of = xcalloc(s->task_len + 1, sizeof(*k.of))};
-    int rc = review_look(&k, e);
+                          .state = xcalloc(s->task_len + 1, sizeof(*k.state)),
+                          .refused =
+                              xcalloc(s->task_len + 1, sizeof(*k.refused))};
+    enum ask_end ended = review_look(&k, e);
 
-    if (rc == 0 && s->stopping)
+    if (s->stopping)
         *end = SEARCH_INTERRUPTED;
-    else if (rc == 0 && k.left)
+    else if (ended == ASK_STOPPED)
         *end = SEARCH_WAITING;
-    else if (rc == 0 && k.no_budget)
+    else if (k.no_budget)
         *end = SEARCH_NO_BUDGET;
-    else if (rc == 0)
+    else if (ended == ASK_DONE)
         withdraw_refused(&k);
-    review_release(&k);
-    return rc;
+    for (size_t i = 0; i < s->task_len; i++)
+        free(k.refused[i]);
+    free(k.refused);
+    free(k.state);
+    return ended == ASK_FAILED ? -1 : 0;
 }
