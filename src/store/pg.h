@@ -34,6 +34,9 @@ char *pg_shown(const char *address);
 
 struct pg;
 
+/* In a program without PG=1 these are not there: nobody has a connection. */
+#define PG_LINKED __attribute__((weak))
+
 /* Whether pg_open() could be tried: the address can be read, and the program
  * was built for it. */
 int pg_can_open(const char *address, struct err *e);
@@ -42,7 +45,7 @@ int pg_can_open(const char *address, struct err *e);
 struct pg *pg_open(const char *address, int stop_fd, struct err *e);
 void pg_close(struct pg *p); /* may be NULL */
 /* After a failure: whether the connection is over. If not, it can be used. */
-bool pg_is_lost(const struct pg *p);
+bool pg_is_lost(const struct pg *p) PG_LINKED;
 
 struct pg_value {
     struct str v; /* p NULL: NULL */
@@ -52,16 +55,17 @@ struct pg_rows;
 
 /* Runs one command; $1 is value[0]. Free the rows. */
 struct pg_rows *pg_run(struct pg *p, const char *sql,
-                       const struct pg_value *value, size_t n, struct err *e);
-void pg_free(struct pg_rows *r); /* may be NULL */
-size_t pg_count(const struct pg_rows *r);
+                       const struct pg_value *value, size_t n,
+                       struct err *e) PG_LINKED;
+void pg_free(struct pg_rows *r) PG_LINKED; /* may be NULL */
+size_t pg_count(const struct pg_rows *r) PG_LINKED;
 /* A column as it is stored: bytes, or text; p NULL: NULL. Borrowed. */
-struct str pg_cell(const struct pg_rows *r, size_t row, size_t col);
+struct str pg_cell(const struct pg_rows *r, size_t row, size_t col) PG_LINKED;
 /* A bigint; 0 for anything else. */
-int64_t pg_number(const struct pg_rows *r, size_t row, size_t col);
+int64_t pg_number(const struct pg_rows *r, size_t row, size_t col) PG_LINKED;
 
 /* Waits until a notification has come that the connection listens to (1), or
  * until `fd` can be read or `ms` are over (0); -1 when the connection is lost. */
-int pg_wait(struct pg *p, int fd, int ms, struct err *e);
+int pg_wait(struct pg *p, int fd, int ms, struct err *e) PG_LINKED;
 
 #endif
