@@ -12,9 +12,11 @@
 #define RUN_SHARED_H
 
 #include "base/hash.h"
+#include "io/loop.h"
 #include "run/kernel.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- rows ---- */
@@ -44,8 +46,6 @@ enum shared_mode {
 struct shared *shared_open(const char *address, enum shared_mode mode,
                            int stop_fd, struct err *e);
 void shared_close(struct shared *s); /* may be NULL */
-/* After a failure: see pg_is_lost(). */
-bool shared_is_lost(const struct shared *s);
 
 #define SHARED_NEWEST ((int64_t)-1)
 struct shared_range {
@@ -70,9 +70,46 @@ int shared_add(struct shared *s, const struct shared_row *r, struct err *e);
 int shared_knows(struct shared *s, const char *dsl, const char *task_hash,
                  struct err *e);
 
-/* From now on shared_wait() hears of new kernels. It waits for them (1), or
- * until `fd` can be read or `ms` are over (0). */
-int shared_listen(struct shared *s, struct err *e);
-int shared_wait(struct shared *s, int fd, int ms, struct err *e);
+/* ---- a run's side of it ----
+ *
+ * A separate thread talks to the server, so that the loop never waits for a slow or dead
+ * one. Without a server, kernels wait and the run continues; the thread tries again after
+ * 1, 2, 4 … 30 s. Only the loop calls these functions.
+ *
+ * A kernel is on the run's disk before it is given, and stays in memory until the server
+ * has it. A resumed run gives everything again; the server adds nothing twice. */
+
+struct sharing;
+
+/* New kernels of the archive up to `version`, in their order. To keep one, copy
+ * the struct and set it to zero; the others are released. */
+typedef void sharing_fn(int64_t version, struct kernel *kernel, size_t n,
+                        void *arg);
+/* What there is to tell about the connection or a kernel. `bad` is false when
+ * the server is back. */
+typedef void sharing_word_fn(bool bad, const char *text, void *arg);
+
+struct sharing_opts {
+    const char *address, *dsl; /* copied */
+    int64_t version;           /* what the run has read before */
+    bool eager;                /* news come at once; else when asked for */
+    sharing_fn *news;
+    sharing_word_fn *word;
+    void *arg;
+};
+
+struct sharing *sharing_open(struct loop *l, const struct sharing_opts *o,
+                             struct err *e);
+/* Ends at once. What has not reached the server is forgotten here. */
+void sharing_close(struct sharing *x); /* may be NULL */
+
+/* Asks for news: they come from the loop, once, within 5 s, also if there are
+ * none or the server does not answer. */
+void sharing_look(struct sharing *x);
+/* Copies the kernel, to be added to the archive. */
+void sharing_give(struct sharing *x, const struct kernel *k);
+/* Runs the loop until all that was given is on the server, but no longer than
+ * `ns`, and only until the next try fails. Returns how many are missing. */
+size_t sharing_finish(struct sharing *x, int64_t ns);
 
 #endif

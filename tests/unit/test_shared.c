@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "run/archives.h"
-#include "run/sharing.h"
 #include "scratch.h"
 #include "store/pg.h"
 #include "store_fixture.h"
