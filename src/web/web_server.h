@@ -11,10 +11,40 @@
 
 #include "base/err.h"
 #include "io/loop.h"
+#include "run/view.h"
 #include "web/web_listen.h"
-#include "web/web_live.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { WEB_CONNECTIONS = 256, WEB_STREAMS = 64, WEB_IDLE_S = 30 };
+
+/* ---- the runs that a server shows, kept in memory and up to date. A check that finds no
+ * change takes microseconds; otherwise only new rows are read. Runs that have ended are
+ * checked less often, but a `resume` is noticed, as is a folder that was replaced ---- */
+
+struct web_live_run {
+    char *dir;
+    struct run_view view; /* while `open` */
+    bool open;
+    struct err why;  /* it is not */
+    int64_t version; /* of its view; never falls */
+    int64_t next_ns; /* when to look again */
+};
+
+struct web_live {
+    struct web_live_run *run;
+    size_t runs;
+    int64_t version; /* grows with each of theirs */
+};
+
+/* Reads all of the runs. ERR_INPUT when one is no run. */
+int web_live_open(const char *const *dirs, size_t n, struct web_live *l,
+                  struct err *e);
+void web_live_close(struct web_live *l);
+
+/* ---- the server ---- */
 
 struct web_server;
 

@@ -1,6 +1,6 @@
 /* fuzz_web_request.c: any bytes as the target of a request, and as its Host
  * header. */
-#include "web/web_request.h"
+#include "web/web_listen.h"
 
 #include <stdint.h>
 #include <stdlib.h>

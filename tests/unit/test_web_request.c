@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "tap.h"
 #include "web/web_listen.h"
-#include "web/web_request.h"
 
 #include <stdlib.h>
 #include <string.h>
