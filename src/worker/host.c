@@ -23,7 +23,6 @@
 #include "base/tick.h"
 #include "io/server.h"
 #include "worker/child.h"
-#include "worker/health.h"
 
 #include <stdio.h>
 #include <stdlib.h>

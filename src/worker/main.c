@@ -11,7 +11,6 @@
 #include "worker/box_check.h"
 #include "worker/cgroup.h"
 #include "worker/gpu_choice.h"
-#include "worker/jobs.h"
 #include "worker/serve.h"
 
 #include <limits.h>

@@ -33,4 +33,12 @@ struct serve_opts {
 int serve_connect(struct loop *l, const struct host_opts *o,
                   const struct serve_opts *s, struct err *e);
 
+/* ---- without a connection: frames from a file, answers appended to another. If it
+ * is started again, it continues where it stopped ---- */
+
+/* Works through `jobs`; ids that have an answer in `out` are skipped. Returns
+ * the exit status: 0, 4 when some job ended in `infra`, 130 when it was stopped. */
+int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
+             const char *out, struct err *e);
+
 #endif
