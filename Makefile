@@ -30,7 +30,7 @@ SCRIPTS    := $(addprefix $(ASSETS)/,text.js data.js charts.js overview.js grid.
 SQL_FILES  := $(wildcard src/*/*.sql src/*/*/*.sql)
 # monkeys-worker needs libc alone: its own files, and those of base and io that do.
 WORKER_SRC := $(wildcard src/worker/*.c) \
-              $(addprefix src/base/,arena.c buf.c device_name.c err.c fs.c home.c log.c \
+              $(addprefix src/base/,arena.c buf.c err.c fs.c home.c log.c \
                 mac.c map.c mem.c opt.c secret.c str.c tick.c) \
               $(addprefix src/io/,frame.c link.c loop.c server.c)
 # monkeys-runner, too. What a program is can be read without the rest of it.

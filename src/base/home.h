@@ -5,6 +5,9 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct home {
     char *dir;    /* has packs/ and worker/ */
     char *worker; /* the program monkeys-worker */
@@ -15,5 +18,15 @@ int home_find(struct home *h, struct err *e);
 void home_release(struct home *h);
 /* The Python to use with a home folder; the caller frees it. */
 char *home_python(const char *dir);
+
+/* ---- devices: "cpu" or "cuda:N" ---- */
+
+#define DEVICE_MAX 1023 /* the highest N */
+
+/* True for "cuda:N", with N in `n`. */
+bool device_is_gpu(const char *device, int64_t *n);
+/* Whether this process may use a GPU, as far as device files and
+ * CUDA_VISIBLE_DEVICES tell. */
+bool device_has_gpu(void);
 
 #endif

@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "pack/pack.h"
-#include "pack/pack_probe.h"
 #include "run/recheck.h"
 #include "store/pg.h"
 #include "verify/verdict.h"
@@ -107,10 +106,9 @@ static int reverify_describe(const struct reverify *f, struct buf *under,
                              struct err *e)
 {
     const struct verifying_values *v = &f->v->v;
-    struct procs_item item = {0};
-    struct pack_probe probe;
-    const char *argv[PACK_PROBE_ARGV];
-    int rc = 0;
+    struct pack_list one;
+    struct pack_probe probe = {0};
+    int rc;
 
     buf_printf(under, "pack %s %s, device %s, precision %s", f->pack->id,
                f->pack->hash, v->device, v->precision ? v->precision : "own");
@@ -118,14 +116,16 @@ static int reverify_describe(const struct reverify *f, struct buf *under,
         buf_printf(under, ", %s", v->verifier);
         return 0;
     }
-    pack_probe_command(&item.opts, argv, cmd_home(f->call, e), f->pack->dir);
-    rc = procs_run(&item, 1, 1, NULL, NULL, e);
-    if (rc == 0) {
-        pack_probe_read(&probe, &item);
+    if (packs_named(&cmd_packs(f->call, &v->packs, e)->path, &f->pack->id, 1,
+                    &one, e) < 0)
+        return -1;
+    rc = packs_probe(
+        &(struct pack_probes){.home = cmd_home(f->call, e), .packs = &one},
+        &probe, e);
+    if (rc == 0)
         buf_printf(under, ", %s", probe.why);
-        free(probe.why);
-    }
-    proc_result_release(&item.result);
+    free(probe.why);
+    pack_list_release(&one);
     return rc;
 }
 

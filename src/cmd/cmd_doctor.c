@@ -8,7 +8,6 @@
 #include "io/proc.h"
 #include "io/term.h"
 #include "pack/pack.h"
-#include "pack/pack_probe.h"
 #include "run/seeds.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -175,39 +174,15 @@ static void doctor_add_sandbox(struct doctor *d, const struct procs_item *ran)
 
 /* ---- packs ---- */
 
-static int doctor_find_packs(struct cmd_call *call, struct doctor *d,
-                             struct err *e)
+static void doctor_add_packs(struct doctor *d, const struct pack_probe *probe)
 {
-    const struct doctor_values *v = call->values;
-    const struct packs_path *path = cmd_packs(call, &v->packs, e);
-    struct pack_list *l = &d->packs;
-    int rc = 0;
-
-    if (!v->dsl.len)
-        return pack_list(&path->path, l, e);
-    for (size_t i = 0; rc == 0 && i < v->dsl.len; i++) {
-        char *dir = pack_find(&path->path, v->dsl.item[i], e);
-
-        if (dir) {
-            l->item = xgrow(l->item, &l->cap, l->len, sizeof(*l->item));
-            l->item[l->len].id = xstrdup(v->dsl.item[i]);
-            l->item[l->len++].dir = dir;
-        }
-        rc = dir ? 0 : -1;
+    d->trial = xcalloc(d->packs.len + 1, sizeof(*d->trial));
+    for (size_t i = 0; i < d->packs.len; i++) {
+        if (probe[i].level == PACK_PROBE_RUN)
+            d->trial[d->trials++].dir = d->packs.item[i].dir;
+        doctor_add(d, xasprintf("pack %s", d->packs.item[i].id),
+                   pack_probe_levels[probe[i].level], probe[i].why);
     }
-    return rc;
-}
-
-static void doctor_add_pack(struct doctor *d, size_t i,
-                            const struct procs_item *ran)
-{
-    struct pack_probe p;
-
-    pack_probe_read(&p, ran);
-    if (p.level == PACK_PROBE_RUN)
-        d->trial[d->trials++].dir = d->packs.item[i].dir;
-    doctor_add(d, xasprintf("pack %s", d->packs.item[i].id),
-               pack_probe_levels[p.level], p.why);
 }
 
 /* ---- what a verdict finds ---- */
@@ -250,48 +225,35 @@ static int doctor_add_verdicts(struct doctor *d, const struct opt_list *given,
     return 0;
 }
 
-static void doctor_progress(size_t done, void *arg)
-{
-    term_set(arg, done, NULL);
-}
-
 /* The worker, the Python side and each pack, probed side by side. */
 static int doctor_probe(struct doctor *d, struct err *e)
 {
-    size_t n = 2 + d->packs.len;
-    struct procs_item *item = xcalloc(n, sizeof(*item));
-    const char *(*argv)[PACK_PROBE_ARGV] = xcalloc(n, sizeof(*argv));
     char *script = fs_join(d->home->dir, "worker/probe.py");
-    struct term *bar = term_open(STDERR_FILENO, n, 0, "probing");
+    const char *worker[] = {d->home->worker, "--probe", NULL},
+               *python[] = {d->home->python, "-B", script, NULL};
+    struct procs_item own[2] = {0}; /* the worker, then Python */
+    struct pack_probe *probe = xcalloc(d->packs.len + 1, sizeof(*probe));
     int rc;
 
-    argv[0][0] = d->home->worker;
-    argv[0][1] = "--probe";
-    argv[1][0] = d->home->python;
-    argv[1][1] = "-B";
-    argv[1][2] = script;
     for (size_t i = 0; i < 2; i++)
-        item[i].opts = (struct proc_opts){.argv = argv[i],
-                                          .out_limit = 65536,
-                                          .err_limit = 65536,
-                                          .timeout_ns = PACK_PROBE_NS};
-    for (size_t i = 2; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], d->home,
-                           d->packs.item[i - 2].dir);
-    rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
-                   doctor_progress, bar, e);
-    term_close(bar);
+        own[i].opts = (struct proc_opts){.argv = i ? python : worker,
+                                         .out_limit = 65536,
+                                         .err_limit = 65536,
+                                         .timeout_ns = PACK_PROBE_NS};
+    rc = packs_probe(&(struct pack_probes){.home = d->home,
+                                           .packs = &d->packs,
+                                           .label = "probing",
+                                           .beside = own,
+                                           .besides = 2},
+                     probe, e);
     if (rc == 0) {
-        doctor_add_python(d, &item[1]);
-        doctor_add_sandbox(d, &item[0]);
-        d->trial = xcalloc(n, sizeof(*d->trial));
-        for (size_t i = 2; i < n; i++)
-            doctor_add_pack(d, i - 2, &item[i]);
+        doctor_add_python(d, &own[1]);
+        doctor_add_sandbox(d, &own[0]);
+        doctor_add_packs(d, probe);
     }
-    for (size_t i = 0; i < n; i++)
-        proc_result_release(&item[i].result);
-    free(item);
-    free(argv);
+    for (size_t i = 0; i < 2; i++)
+        proc_result_release(&own[i].result);
+    free(probe);
     free(script);
     return rc;
 }
@@ -313,14 +275,17 @@ static void doctor_print(const struct doctor *d, bool as_json)
 static int doctor_run(struct cmd_call *call, struct err *e)
 {
     const struct doctor_values *v = call->values;
+    const struct packs_path *path;
     struct doctor d = {0};
     int rc = -1;
 
     if (call->r.rest_len)
         return err_set(e, ERR_USAGE, "'%s' is not expected here",
                        call->r.rest[0]);
+    path = cmd_packs(call, &v->packs, e);
     d.home = cmd_home(call, e);
-    if (d.home && doctor_find_packs(call, &d, e) == 0) {
+    if (path &&
+        packs_named(&path->path, v->dsl.item, v->dsl.len, &d.packs, e) == 0) {
         doctor_add_libraries(&d);
         rc = doctor_probe(&d, e);
         if (rc == 0)

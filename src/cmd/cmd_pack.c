@@ -6,7 +6,6 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "pack/pack.h"
-#include "pack/pack_probe.h"
 #include "run/seeds.h"
 #include "verify/selftest.h"
 #include "verify/verdict.h"
@@ -78,39 +77,14 @@ struct packs {
     struct seen *seen;
 };
 
-/* Keeps only the packs named, in the order named. */
-static int pack_select(struct packs *p, const struct opt_result *r,
-                       struct err *e)
-{
-    struct pack_list kept = {0};
-
-    if (r->rest_len == 0)
-        return 0;
-    kept.item = xcalloc(r->rest_len, sizeof(*kept.item));
-    for (size_t i = 0; i < r->rest_len; i++) {
-        char *dir = pack_find(&p->path->path, r->rest[i], e);
-
-        if (!dir) {
-            pack_list_release(&kept);
-            return -1;
-        }
-        kept.item[i].id = xstrdup(r->rest[i]);
-        kept.item[i].dir = dir;
-        kept.len++;
-    }
-    pack_list_release(&p->list);
-    p->list = kept;
-    return 0;
-}
-
 static int pack_open(struct cmd_call *call, struct packs *p, struct err *e)
 {
     const struct pack_values *v = call->values;
 
     p->path = cmd_packs(call, &v->v.packs, e);
     p->home = cmd_home(call, e);
-    if (!p->path || pack_list(&p->path->path, &p->list, e) < 0 ||
-        pack_select(p, &call->r, e) < 0)
+    if (!p->path || packs_named(&p->path->path, call->r.rest, call->r.rest_len,
+                                &p->list, e) < 0)
         return -1;
     p->seen = xcalloc(p->list.len ? p->list.len : 1, sizeof(*p->seen));
     for (size_t i = 0; i < p->list.len; i++) {
@@ -134,32 +108,17 @@ static void pack_close(struct packs *p)
     pack_list_release(&p->list);
 }
 
-static void pack_progress(size_t done, void *arg)
-{
-    term_set(arg, done, NULL);
-}
-
 static int pack_probe_all(struct packs *p, struct err *e)
 {
-    size_t n = p->list.len;
-    struct procs_item *item = xcalloc(n ? n : 1, sizeof(*item));
-    const char *(*argv)[PACK_PROBE_ARGV] = xcalloc(n ? n : 1, sizeof(*argv));
-    struct term *bar = term_open(STDERR_FILENO, n, 0, "probing packs");
-    int rc;
+    struct pack_probe *probe = xcalloc(p->list.len + 1, sizeof(*probe));
+    int rc = packs_probe(&(struct pack_probes){.home = p->home,
+                                               .packs = &p->list,
+                                               .label = "probing packs"},
+                         probe, e);
 
-    for (size_t i = 0; i < n; i++)
-        pack_probe_command(&item[i].opts, argv[i], p->home,
-                           p->list.item[i].dir);
-    rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
-                   pack_progress, bar, e);
-    term_close(bar);
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0)
-            pack_probe_read(&p->seen[i].probe, &item[i]);
-        proc_result_release(&item[i].result);
-    }
-    free(item);
-    free(argv);
+    for (size_t i = 0; i < p->list.len; i++)
+        p->seen[i].probe = probe[i];
+    free(probe);
     return rc;
 }
 

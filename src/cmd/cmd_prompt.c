@@ -1,6 +1,6 @@
 /* cmd_prompt.c: monkeys prompt: what a model would be sent. */
-#include "base/device_name.h"
 #include "base/fs.h"
+#include "base/home.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "curriculum/contract.h"

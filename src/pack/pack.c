@@ -7,11 +7,14 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "io/term.h"
 #include "pack/schema.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A file named by `extends`, read once for all sets of a pack. */
 struct pack_shared {
@@ -135,7 +138,10 @@ static void pack_find_unknown(const struct pack_list *l, const char *id,
     free(names);
 }
 
-char *pack_find(const struct pack_path *path, const char *id, struct err *e)
+/* The folder of a pack, which the caller frees. If it is not found, NULL and an error
+ * with the nearest name. */
+static char *pack_find(const struct pack_path *path, const char *id,
+                       struct err *e)
 {
     struct pack_list l;
     char *dir = NULL;
@@ -171,16 +177,23 @@ void packs_path_release(struct packs_path *p)
     *p = (struct packs_path){0};
 }
 
-int packs_list(const struct opt_list *given, const struct home *home,
-               struct pack_list *out, struct err *e)
+int packs_named(const struct pack_path *path, const char *const *id, size_t n,
+                struct pack_list *out, struct err *e)
 {
-    struct packs_path p;
-    int rc;
+    if (n == 0)
+        return pack_list(path, out, e);
+    *out = (struct pack_list){.item = xcalloc(n, sizeof(*out->item))};
+    for (size_t i = 0; i < n; i++) {
+        char *dir = pack_find(path, id[i], e);
 
-    packs_path_init(&p, given, home);
-    rc = pack_list(&p.path, out, e);
-    packs_path_release(&p);
-    return rc;
+        if (!dir) {
+            pack_list_release(out);
+            return -1;
+        }
+        out->item[out->len].id = xstrdup(id[i]);
+        out->item[out->len++].dir = dir;
+    }
+    return 0;
 }
 
 struct pack *packs_load(const struct packs_path *p, const char *id,
@@ -841,4 +854,112 @@ int pack_can_search(const struct pack *p, struct err *e)
 const char *pack_below_e3(const struct pack *p)
 {
     return p->run.family ? NULL : "has no recorder (pack.json: /run/family)";
+}
+
+/* ---- what packs can do on this machine ---- */
+
+const char *const pack_probe_levels[PACK_PROBE_LEVELS] = {"broken", "checks",
+                                                          "compile", "run"};
+
+#define PROBE_ARGV 6
+
+/* The probe finds the modules of the home's worker/, wherever the pack is. */
+static void pack_probe_command(struct proc_opts *o, const char **argv,
+                               const struct home *home, const char *dir)
+{
+    argv[0] = home->python;
+    argv[1] = "-B";
+    argv[2] = "-c";
+    argv[3] = "import runpy, sys; sys.path.append(sys.argv[1] + '/worker'); "
+              "runpy.run_path('probe.py', run_name='__main__')";
+    argv[4] = home->dir;
+    argv[5] = NULL;
+    *o = (struct proc_opts){.argv = argv,
+                            .cwd = dir,
+                            .out_limit = 4096,
+                            .err_limit = 65536,
+                            .timeout_ns = PACK_PROBE_NS};
+}
+
+/* The last line that is not blank. */
+static struct str last_line(const struct buf *b)
+{
+    struct str rest = str_trim((struct str){buf_str(b), b->len}), line;
+
+    while (str_cut(&rest, '\n', &line))
+        continue;
+    return str_trim(rest);
+}
+
+static void broken(struct pack_probe *p, const char *what, struct str detail)
+{
+    p->level = PACK_PROBE_BROKEN;
+    p->why = xasprintf("probe.py %s%s%.*s", what, detail.n ? ": " : "",
+                       (int)(detail.n < 200 ? detail.n : 200), detail.p);
+}
+
+static void pack_probe_read(struct pack_probe *p, const struct procs_item *ran)
+{
+    const struct proc_result *r = &ran->result;
+    struct str line = last_line(&r->out), word;
+
+    if (ran->failed.kind != ERR_NONE) {
+        p->level = PACK_PROBE_BROKEN;
+        p->why = xstrdup(ran->failed.text);
+        return;
+    }
+    if (r->timed_out) {
+        broken(p, "timed out", STR_LIT(""));
+        return;
+    }
+    if (r->exit_code != 0) {
+        broken(p, "failed", last_line(&r->err));
+        return;
+    }
+    if (str_cut(&line, ':', &word))
+        for (int i = PACK_PROBE_CHECKS; i < PACK_PROBE_LEVELS; i++)
+            if (str_eq(word, pack_probe_levels[i])) {
+                line = str_trim(line);
+                p->level = (enum pack_probe_level)i;
+                p->why = xstrndup(line.p, line.n);
+                return;
+            }
+    broken(p, "printed no 'checks:', 'compile:' or 'run:' line",
+           last_line(&r->out));
+}
+
+static void pack_probe_step(size_t done, void *arg)
+{
+    if (arg)
+        term_set(arg, done, NULL);
+}
+
+int packs_probe(const struct pack_probes *p, struct pack_probe *out,
+                struct err *e)
+{
+    size_t packs = p->packs->len, n = packs + p->besides;
+    struct procs_item *item = xcalloc(n + 1, sizeof(*item));
+    const char *(*argv)[PROBE_ARGV] = xcalloc(packs + 1, sizeof(*argv));
+    struct term *bar =
+        p->label ? term_open(STDERR_FILENO, n, 0, p->label) : NULL;
+    int rc;
+
+    for (size_t i = 0; i < packs; i++)
+        pack_probe_command(&item[i].opts, argv[i], p->home,
+                           p->packs->item[i].dir);
+    for (size_t i = packs; i < n; i++)
+        item[i] = p->beside[i - packs];
+    rc = procs_run(item, n, (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+                   pack_probe_step, bar, e);
+    term_close(bar);
+    for (size_t i = 0; i < packs; i++) {
+        if (rc == 0)
+            pack_probe_read(&out[i], &item[i]);
+        proc_result_release(&item[i].result);
+    }
+    for (size_t i = packs; i < n; i++)
+        p->beside[i - packs] = item[i];
+    free(item);
+    free(argv);
+    return rc;
 }

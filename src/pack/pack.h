@@ -9,10 +9,11 @@
 #include "base/home.h"
 #include "base/json.h"
 #include "base/opt.h"
+#include "base/tick.h"
+#include "io/proc.h"
 #include "pack/pack_file.h"
-#include "pack/precision.h"
-#include "pack/problems.h"
 #include "pack/rule.h"
+#include "pack/schema.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,10 +97,6 @@ struct pack_list {
 int pack_list(const struct pack_path *path, struct pack_list *out,
               struct err *e);
 void pack_list_release(struct pack_list *l);
-/* The folder of a pack. If not found, NULL and an error with the nearest name.
- * The caller frees it. */
-char *pack_find(const struct pack_path *path, const char *id, struct err *e);
-
 /* Loads the pack in `dir`; NULL, with all problems, on failure. Files it
  * extends are looked up beside it, then along `path`. */
 struct pack *pack_load(const struct pack_path *path, const char *dir,
@@ -134,10 +131,43 @@ void packs_path_init(struct packs_path *p, const struct opt_list *given,
                      const struct home *home);
 void packs_path_release(struct packs_path *p);
 
-int packs_list(const struct opt_list *given, const struct home *home,
-               struct pack_list *out, struct err *e);
+/* The packs with these ids, in that order; without any, all that there are. */
+int packs_named(const struct pack_path *path, const char *const *id, size_t n,
+                struct pack_list *out, struct err *e);
 /* Loads the pack `id`. The caller frees it with pack_free(). */
 struct pack *packs_load(const struct packs_path *p, const char *id,
                         struct err *e);
+
+/* ---- what packs can do on this machine: a pack's probe.py prints one line. That line,
+ * or how the probe failed, gives a level and a reason ---- */
+
+enum pack_probe_level {
+    PACK_PROBE_BROKEN,
+    PACK_PROBE_CHECKS,
+    PACK_PROBE_COMPILE,
+    PACK_PROBE_RUN
+};
+#define PACK_PROBE_LEVELS 4
+extern const char
+    *const pack_probe_levels[PACK_PROBE_LEVELS]; /* "broken", "checks", … */
+
+struct pack_probe {
+    enum pack_probe_level level;
+    char *why; /* one line; the caller frees */
+};
+
+/* A probe works for seconds, but a busy machine takes long. */
+#define PACK_PROBE_NS (300 * TICK_S)
+
+struct pack_probes {
+    const struct home *home;
+    const struct pack_list *packs;
+    const char *label;         /* of the progress; NULL: none is shown */
+    struct procs_item *beside; /* other commands that are to run meanwhile */
+    size_t besides;
+};
+/* Probes all packs of a list, side by side: one result for each in `out`. */
+int packs_probe(const struct pack_probes *p, struct pack_probe *out,
+                struct err *e);
 
 #endif

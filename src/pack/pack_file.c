@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "pack/precision.h"
 #include "pack/rule.h"
 #include "pack/schema.h"
 
@@ -337,4 +336,34 @@ json_t *pack_file_read(enum pack_file kind, const char *path,
         problems_add(out, "%s", e.text);
     buf_release(&b);
     return v;
+}
+
+/* ---- precisions ---- */
+
+const char *const precision_names[PRECISIONS] = {
+    [PRECISION_FP32] = "fp32",
+    [PRECISION_FP16] = "fp16",
+    [PRECISION_BF16] = "bf16",
+    [PRECISION_TF32] = "tf32",
+};
+
+const char *const precision_dtypes[PRECISIONS] = {
+    [PRECISION_FP32] = "torch.float32",
+    [PRECISION_FP16] = "torch.float16",
+    [PRECISION_BF16] = "torch.bfloat16",
+    [PRECISION_TF32] = "torch.float32, products in TF32 allowed",
+};
+
+enum precision precision_of(const char *name)
+{
+    enum precision p = 0;
+
+    while (p < PRECISIONS && strcmp(precision_names[p], name) != 0)
+        p++;
+    return p;
+}
+
+enum precision precision_stored(enum precision p)
+{
+    return p == PRECISION_TF32 ? PRECISION_FP32 : p;
 }

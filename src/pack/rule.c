@@ -19,57 +19,54 @@ bool rule_id_is_reserved(const char *id)
     return strcmp(id, RULE_LIMIT_HIT) == 0 || strncmp(id, "source-", 7) == 0;
 }
 
-static bool id_is_good(const struct rules *r, const char *id,
-                       const struct rule_place *at, struct problems *out)
+/* ---- what lists of rules and of hints have in common ---- */
+
+static void pattern_check_id(const json_t *list, size_t i,
+                             const struct rule_place *at, struct problems *out)
 {
-    if (rule_id_is_reserved(id)) {
+    const char *id = schema_text(json_array_get(list, i), "id");
+
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(schema_text(json_array_get(list, k), "id"), id) != 0)
+            continue;
         problems_add(out,
-                     "%s: %s/%zu/id: \"%s\" is a finding of the engine itself; "
-                     "choose another id",
-                     at->file, at->pointer, r->len, id);
-        return false;
+                     "%s: %s/%zu/id: \"%s\" is the id of %s/%zu; an id is "
+                     "unique in its set",
+                     at->file, at->pointer, i, id, at->pointer, k);
+        return;
     }
-    for (size_t i = 0; i < r->len; i++) {
-        if (strcmp(r->rule[i].id, id) == 0) {
-            problems_add(out,
-                         "%s: %s/%zu/id: \"%s\" is the id of %s/%zu; an id is "
-                         "unique in its set",
-                         at->file, at->pointer, r->len, id, at->pointer, i);
-            return false;
-        }
-    }
-    return true;
 }
 
-static bool message_is_good(const struct rules *r, const struct rule *rule,
-                            const struct rule_place *at, struct problems *out)
+/* NULL, and a problem, if it does not compile. The text in `field` (NULL: none) may
+ * name only groups that the pattern has. */
+static struct rx *pattern_compile(const json_t *list, size_t i,
+                                  const char *field,
+                                  const struct rule_place *at,
+                                  struct problems *out)
 {
-    int most = rx_model_groups(rule->message);
-    int groups = (int)rx_group_count(rule->rx);
-
-    if (most >= 0 && rule->kind == RULE_REQUIRE) {
-        problems_add(out,
-                     "%s: %s/%zu/message: $%d in a \"require\" rule, which "
-                     "speaks when there is no match; say it without",
-                     at->file, at->pointer, r->len, most);
-        return false;
-    }
-    if (most > groups) {
-        problems_add(out,
-                     "%s: %s/%zu/message: $%d, but the pattern has %d groups; "
-                     "add the group or use a lower number",
-                     at->file, at->pointer, r->len, most, groups);
-        return false;
-    }
-    return true;
-}
-
-static bool rule_add(struct rules *r, const json_t *json,
-                     const struct rule_place *at, struct problems *out)
-{
-    struct rule *rule = &r->rule[r->len];
+    const json_t *json = json_array_get(list, i);
+    int most = field ? rx_model_groups(schema_text(json, field)) : -1;
     struct err e = ERR_INIT;
-    bool good;
+    struct rx *rx = rx_new(schema_text(json, "pcre"), &e);
+
+    if (!rx)
+        problems_add(out, "%s: %s/%zu/pcre: %s; correct the pattern", at->file,
+                     at->pointer, i, e.text);
+    else if (most > (int)rx_group_count(rx))
+        problems_add(out,
+                     "%s: %s/%zu/%s: $%d, but the pattern has %zu groups; "
+                     "add the group or use a lower number",
+                     at->file, at->pointer, i, field, most, rx_group_count(rx));
+    return rx;
+}
+
+/* ---- rules ---- */
+
+static void rule_init(struct rule *rule, const json_t *list, size_t i,
+                      const struct rule_place *at, struct problems *out)
+{
+    const json_t *json = json_array_get(list, i);
+    int most;
 
     rule->id = schema_text(json, "id");
     rule->message = schema_text(json, "message");
@@ -78,29 +75,32 @@ static bool rule_add(struct rules *r, const json_t *json,
         (enum rule_kind)schema_choice(json, "kind", rule_kinds, RULE_KINDS);
     rule->form =
         (enum form_kind)schema_choice(json, "view", form_names, FORM_KINDS);
-    rule->rx = rx_new(schema_text(json, "pcre"), &e);
-    good = id_is_good(r, rule->id, at, out);
-    if (!rule->rx) {
-        problems_add(out, "%s: %s/%zu/pcre: %s; correct the pattern", at->file,
-                     at->pointer, r->len, e.text);
-        good = false;
-    } else {
-        good = message_is_good(r, rule, at, out) && good;
-    }
-    r->len++;
-    return good;
+    if (rule_id_is_reserved(rule->id))
+        problems_add(out,
+                     "%s: %s/%zu/id: \"%s\" is a finding of the engine itself; "
+                     "choose another id",
+                     at->file, at->pointer, i, rule->id);
+    else
+        pattern_check_id(list, i, at, out);
+    most = rule->kind == RULE_REQUIRE ? rx_model_groups(rule->message) : -1;
+    rule->rx = pattern_compile(list, i, most < 0 ? "message" : NULL, at, out);
+    if (rule->rx && most >= 0)
+        problems_add(out,
+                     "%s: %s/%zu/message: $%d in a \"require\" rule, which "
+                     "speaks when there is no match; say it without",
+                     at->file, at->pointer, i, most);
 }
 
 bool rules_init(struct rules *r, const json_t *list,
                 const struct rule_place *at, struct problems *out)
 {
-    size_t count = json_array_size(list);
-    bool good = true;
+    size_t before = out->len + out->more;
 
-    *r = (struct rules){.rule = xcalloc(count, sizeof(*r->rule))};
-    for (size_t i = 0; i < count; i++)
-        good = rule_add(r, json_array_get(list, i), at, out) && good;
-    return good;
+    r->len = json_array_size(list);
+    r->rule = xcalloc(r->len, sizeof(*r->rule));
+    for (size_t i = 0; i < r->len; i++)
+        rule_init(&r->rule[i], list, i, at, out);
+    return out->len + out->more == before;
 }
 
 void rules_release(struct rules *r)
@@ -171,71 +171,27 @@ const char *const hint_stages[HINT_STAGES] = {
     [HINT_RUN] = "run",         [HINT_NUMERIC] = "numeric",
 };
 
-static bool id_is_new(const struct hints *h, const char *id, const char *file,
-                      struct problems *out)
-{
-    for (size_t i = 0; i < h->len; i++) {
-        if (strcmp(h->hint[i].id, id) == 0) {
-            problems_add(out,
-                         "%s: /hints/%zu/id: \"%s\" is the id of /hints/%zu; "
-                         "choose another",
-                         file, h->len, id, i);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool groups_exist(const struct hints *h, const struct hint *hint,
-                         const char *file, struct problems *out)
-{
-    int most = rx_model_groups(hint->text);
-    int groups = (int)rx_group_count(hint->rx);
-
-    if (most <= groups)
-        return true;
-    problems_add(out,
-                 "%s: /hints/%zu/hint: $%d, but the pattern has %d groups; "
-                 "add the group or use a lower number",
-                 file, h->len, most, groups);
-    return false;
-}
-
-static bool add_hint(struct hints *h, const json_t *json, const char *file,
-                     struct problems *out)
-{
-    struct hint *hint = &h->hint[h->len];
-    struct err e = ERR_INIT;
-    bool good;
-
-    hint->id = schema_text(json, "id");
-    hint->text = schema_text(json, "hint");
-    hint->cite = schema_text(json, "cite");
-    hint->stage =
-        (enum hint_stage)schema_choice(json, "stage", hint_stages, HINT_STAGES);
-    hint->rx = rx_new(schema_text(json, "pcre"), &e);
-    good = id_is_new(h, hint->id, file, out);
-    if (!hint->rx) {
-        problems_add(out, "%s: /hints/%zu/pcre: %s; correct the pattern", file,
-                     h->len, e.text);
-        good = false;
-    } else {
-        good = groups_exist(h, hint, file, out) && good;
-    }
-    h->len++;
-    return good;
-}
-
 bool hints_init(struct hints *h, const json_t *list, const char *file,
                 struct problems *out)
 {
-    size_t count = json_array_size(list);
-    bool good = true;
+    const struct rule_place at = {.file = file, .pointer = "/hints"};
+    size_t before = out->len + out->more;
 
-    *h = (struct hints){.hint = xcalloc(count, sizeof(*h->hint))};
-    for (size_t i = 0; i < count; i++)
-        good = add_hint(h, json_array_get(list, i), file, out) && good;
-    return good;
+    h->len = json_array_size(list);
+    h->hint = xcalloc(h->len, sizeof(*h->hint));
+    for (size_t i = 0; i < h->len; i++) {
+        const json_t *json = json_array_get(list, i);
+
+        pattern_check_id(list, i, &at, out);
+        h->hint[i] =
+            (struct hint){.id = schema_text(json, "id"),
+                          .text = schema_text(json, "hint"),
+                          .cite = schema_text(json, "cite"),
+                          .stage = (enum hint_stage)schema_choice(
+                              json, "stage", hint_stages, HINT_STAGES),
+                          .rx = pattern_compile(list, i, "hint", &at, out)};
+    }
+    return out->len + out->more == before;
 }
 
 void hints_release(struct hints *h)

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pack/problems.h"
 #include "pack/rx.h"
+#include "pack/schema.h"
 #include "source/form.h"
 
 #include <stdbool.h>

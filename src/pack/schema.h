@@ -4,12 +4,33 @@
 #ifndef PACK_SCHEMA_H
 #define PACK_SCHEMA_H
 
+#include "base/err.h"
 #include "base/json.h"
-#include "pack/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- all problems with a set of files, so that an author can fix them in one go. A line
+ * reads `FILE: /json/pointer: what is wrong; what to do` ---- */
+
+#define PROBLEMS_MAX 100 /* kept; the rest are only counted */
+
+struct problems {
+    char **line;
+    size_t len, cap;
+    size_t more; /* how many were not kept */
+};
+
+void problems_init(struct problems *p); /* allocates nothing */
+void problems_release(struct problems *p);
+void problems_add(struct problems *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Sets the error to the first line and the number of further lines. Returns
+ * -1. */
+int problems_to_err(const struct problems *p, struct err *e);
+
+/* ---- schemas ---- */
 
 enum schema_type {
     SCHEMA_STRING,

@@ -3,7 +3,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "pack/precision.h"
+#include "pack/pack_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "curriculum/curriculum.h"
 #include "curriculum/maker.h"
-#include "pack/precision.h"
+#include "pack/pack_file.h"
 #include "run/parts.h"
 #include "search/method.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/home.h"
 #include "pack/pack.h"
-#include "pack/problems.h"
+#include "pack/schema.h"
 #include "verify/verifying.h"
 
 #include <stdbool.h>

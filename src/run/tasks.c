@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "llm/llm.h"
 #include "run/parts.h"
-#include "search/vectors.h"
+#include "search/embed.h"
 #include "source/task.h"
 #include "store/pg.h"
 #include "verify/verdict.h"

@@ -4,7 +4,7 @@
  * A file uses only files that stand above it here. make check-circles finds
  * circles, but does not read this list:
  *
- *   embed.c, topk.c, find.c, vectors.c   programs as vectors, and the nearest of them
+ *   find.c, embed.c   programs as vectors, and the nearest of them
  *   evolve_db.c  the population of a task; pure
  *   archive.c    the solved kernels that examples come from
  *   resume.c     what the store of the run holds

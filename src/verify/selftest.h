@@ -6,7 +6,7 @@
 #define VERIFY_SELFTEST_H
 
 #include "pack/pack.h"
-#include "pack/problems.h"
+#include "pack/schema.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "verify/verifying.h"
 
 #include "base/buf.h"
-#include "base/device_name.h"
+#include "base/home.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -8,7 +8,6 @@
 #include "llm/ask_all.h"
 #include "pack/pack.h"
 #include "source/task.h"
-#include "verify/job.h"
 #include "verify/verifier.h"
 
 /* Embed it as the first member of a command's values. */

@@ -1,7 +1,7 @@
 /* gpu_choice.c: as much of NVML as tells which GPUs there are. */
 #include "worker/gpu_choice.h"
 
-#include "base/device_name.h"
+#include "base/home.h"
 #include "base/mem.h"
 #include "base/str.h"
 

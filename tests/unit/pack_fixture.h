@@ -3,7 +3,7 @@
 #define TESTS_PACK_FIXTURE_H
 
 #include "pack/pack.h"
-#include "pack/problems.h"
+#include "pack/schema.h"
 
 struct fixture {
     char *root; /* holds common/ and the pack demo/ */

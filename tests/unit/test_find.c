@@ -1,7 +1,6 @@
 /* Retrieval: nearest, random, covering; whom it never shows. */
 #include "base/mem.h"
 #include "search/find.h"
-#include "search/topk.h"
 #include "tap.h"
 
 #include <math.h>

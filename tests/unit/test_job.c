@@ -1,5 +1,5 @@
 /* test_job.c: what the verifier is asked, and the hint behind its answer. */
-#include "verify/job.h"
+#include "verify/verifier.h"
 
 #include "base/mem.h"
 #include "pack_fixture.h"

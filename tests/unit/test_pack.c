@@ -251,7 +251,6 @@ static void test_find(void)
     struct err e = ERR_INIT;
     const char *dirs[2];
     struct pack_path path = {dirs, 2};
-    char *dir;
 
     fixture_open(&f);
     fixture_open(&g);
@@ -264,12 +263,15 @@ static void test_find(void)
        "a folder without pack.json is not a pack");
     is(l.item[1].dir, f.demo, "of two the first in the path counts");
     pack_list_release(&l);
-    dir = pack_find(&path, "alpha", &e);
-    ok(dir && strncmp(dir, g.root, strlen(g.root)) == 0, "found by id");
-    free(dir);
-    ok(!pack_find(&path, "dem", &e) && strstr(e.text, "did you mean \"demo\"?"),
+    ok(packs_named(&path, (const char *const[]){"alpha"}, 1, &l, &e) == 0 &&
+           l.len == 1 && strncmp(l.item[0].dir, g.root, strlen(g.root)) == 0,
+       "found by id");
+    pack_list_release(&l);
+    ok(packs_named(&path, (const char *const[]){"dem"}, 1, &l, &e) < 0 &&
+           strstr(e.text, "did you mean \"demo\"?"),
        "nearly: %s", e.text);
-    ok(!pack_find(&path, "zzzzzz", &e) && strstr(e.text, "alpha, demo"),
+    ok(packs_named(&path, (const char *const[]){"zzzzzz"}, 1, &l, &e) < 0 &&
+           strstr(e.text, "alpha, demo"),
        "not at all: %s", e.text);
     dirs[1] = "/nonexistent";
     ok(pack_list(&path, &l, &e) < 0 && strstr(e.text, "/nonexistent"),

@@ -6,7 +6,6 @@
 #include "scratch.h"
 #include "scripted.h"
 #include "search/embed.h"
-#include "search/vectors.h"
 #include "store_fixture.h"
 #include "tap.h"
 

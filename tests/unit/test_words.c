@@ -1,7 +1,7 @@
 /* test_words.c: worker/judge/words.py has the words of the tables of verdicts,
  * stages, evidence and precisions. WRITE_WORDS=1 makes it so. */
 #include "base/buf.h"
-#include "pack/precision.h"
+#include "pack/pack_file.h"
 #include "scratch.h"
 #include "tap.h"
 #include "verify/verdict.h"
