@@ -130,9 +130,10 @@ static void export_print(const char *out, const struct export_sums *s)
 {
     printf("tasks:    %zu, %zu of them not solved, %zu retired, %zu "
            "duplicates, %zu of the benchmark\n",
-           s->tasks, s->unsolved, s->retired, s->duplicates, s->overlaps);
-    if (s->pieces)
-        printf("pieces:   %zu solved, not exported\n", s->pieces);
+           s->of.tasks, s->of.unsolved, s->of.retired, s->of.duplicates,
+           s->of.overlaps);
+    if (s->of.pieces)
+        printf("pieces:   %zu solved, not exported\n", s->of.pieces);
     printf("exported: %zu tasks, %zu of them for testing", s->problems,
            s->test_problems);
     if (s->one_stage)

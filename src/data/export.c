@@ -1,5 +1,5 @@
-/* export.c: records in two passes: the first counts and chooses, the second
- * writes. Texts stay in the runs between the two, so memory does not grow with
+/* export.c: records in two passes, and the dataset card: the first pass counts and
+ * chooses, the second writes. Texts stay in the runs between the two, so memory does not grow with
  * them. */
 #include "data/export.h"
 
@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "run/archives.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct pass {
     /* the second pass */
     size_t at; /* the record */
     size_t phases;
+    bool backfilled;
     struct task *task; /* of the sample */
     struct jsonl *file[EXPORT_FILES];
 };
@@ -305,6 +307,7 @@ static int write_one(const struct record *r, void *arg, struct err *e)
     json_t *flat;
 
     p->phases++;
+    p->backfilled |= r->backfilled;
     if (!f->kept)
         return 0;
     if (!p->chosen[r->sample - p->samples.item]) {
@@ -328,6 +331,7 @@ static int write_sample(struct pass *p, size_t i, struct err *e)
     if (!p->task)
         return -1;
     p->phases = 0;
+    p->backfilled = false;
     rc = p->how->kind->each(x, p->how->backfill, write_one, p, e);
     task_free(p->task);
     p->task = NULL;
@@ -336,8 +340,122 @@ static int write_sample(struct pass *p, size_t i, struct err *e)
     p->sums->problems++;
     p->sums->test_problems += x->test;
     p->sums->one_stage += p->how->kind == &record_sft && p->phases == 1;
-    p->sums->backfilled += backfill_plan(p->how->backfill, x).p != NULL;
+    p->sums->backfilled += p->backfilled;
     return rc;
+}
+
+/* ---- the card ---- */
+
+static void put_row(struct buf *out, size_t n, const char *what)
+{
+    buf_printf(out, "| %zu | %s |\n", n, what);
+}
+
+/* So that a loader of datasets takes the right files for the splits. */
+static void put_header(struct buf *out, const struct export_sums *s)
+{
+    buf_puts(out, "---\nconfigs:\n- config_name: default\n  data_files:\n");
+    for (size_t i = EXPORT_TRAIN; i < EXPORT_FILES; i++)
+        if (s->name[i])
+            buf_printf(out, "  - split: %s\n    path: %s\n",
+                       i == EXPORT_TEST ? "test" : "train", s->name[i]);
+    buf_puts(out, "---\n");
+}
+
+static void put_counts(struct buf *out, const char *title, const json_t *counts)
+{
+    const char *name;
+    const json_t *n;
+
+    buf_printf(out, "\n| %s | records |\n|---|---|\n", title);
+    json_object_foreach((json_t *)counts, name, n)
+    {
+        buf_puts(out, "| ");
+        for (const char *p = name; *p; p++) { /* as a cell of the table */
+            if (*p == '|')
+                buf_putc(out, '\\');
+            buf_putc(out, *p == '\n' ? ' ' : *p);
+        }
+        buf_printf(out, " | %" JSON_INTEGER_FORMAT " |\n",
+                   json_integer_value(n));
+    }
+}
+
+static void put_tasks(struct buf *out, const struct export_sums *s)
+{
+    buf_puts(out, "\n| tasks | |\n|---|---|\n");
+    put_row(out, s->of.tasks, "in the runs");
+    put_row(out, s->of.unsolved, "not solved");
+    put_row(out, s->of.retired, "solved by a kernel that was retired since");
+    put_row(out, s->of.duplicates, "the same program as an earlier one");
+    put_row(out, s->of.overlaps, "left out: overlap with the benchmark");
+    put_row(out, s->problems, "in this data");
+    put_row(out, s->test_problems, "of these in the test part");
+    if (s->one_stage)
+        put_row(out, s->one_stage,
+                "of these solved in one stage: code without a plan");
+    if (s->backfilled)
+        put_row(out, s->backfilled,
+                "of these solved in one stage: a model was asked for the plan "
+                "afterwards, and the prompts of both records are those that "
+                "would have been sent in two stages (`backfilled`)");
+    if (s->of.pieces)
+        put_row(out, s->of.pieces,
+                "solved pieces of a curriculum, not included");
+}
+
+static void put_records(struct buf *out, const struct export_how *how,
+                        const struct export_sums *s)
+{
+    buf_puts(out, "\n| records | |\n|---|---|\n");
+    for (size_t i = 0; i < 3; i++)
+        if (s->phase[i])
+            put_row(out, s->phase[i], export_phases[i]);
+    if (how->vocab)
+        put_row(out, s->too_long, "left out: too long");
+    if (s->repeated)
+        put_row(out, s->repeated, "left out: the same as another");
+    if (s->no_prompt)
+        put_row(out, s->no_prompt, "left out: the prompt is not stored");
+    if (s->not_utf8)
+        put_row(out, s->not_utf8, "left out: not UTF-8");
+    if (s->not_chosen)
+        put_row(out, s->not_chosen, "left out by the choice of tasks");
+    if (how->vocab)
+        buf_printf(out,
+                   "\nTokens (%s): %" PRIu64 " of prompts, %" PRIu64
+                   " of completions; at most %" PRId64 " in a record. No "
+                   "record is cut.\n",
+                   how->chat->name, s->prompt_tokens, s->completion_tokens,
+                   how->max_tokens);
+    else
+        buf_puts(out, "\nTokens were not counted.\n");
+}
+
+static void put_card(const struct export_how *how, const struct export_sums *s,
+                     struct buf *out)
+{
+    put_header(out, s);
+    buf_printf(out, "# Kernels as training data: %s\n\n%s\n\nFormat: %s.\n",
+               how->kind->name, how->kind->what,
+               how->messages ? "`messages`" : "`prompt` and `completion`");
+    put_tasks(out, s);
+    put_records(out, how, s);
+    put_counts(out, "licence", s->licences);
+    put_counts(out, "source", s->datasets);
+    buf_printf(out,
+               "\nTasks are divided into parts by the hash of their program "
+               "(seed %" PRId64 "): all records of a task are in the same "
+               "part.\nNo task overlaps with the benchmark (%s), and no "
+               "example in a prompt does, seeds of the language's pack "
+               "aside.\n",
+               how->samples.seed, how->overlap);
+    buf_puts(out,
+             "\n| file | records | bytes | SHA-256 |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < EXPORT_FILES; i++)
+        if (s->name[i])
+            buf_printf(out, "| `%s` | %zu | %" PRIu64 " | `%s` |\n", s->name[i],
+                       s->file[i].lines, s->file[i].bytes, s->file[i].hash);
 }
 
 /* ---- files ---- */
@@ -380,7 +498,7 @@ static int end_files(struct pass *p, const char *dir, struct err *e)
         p->file[i] = NULL;
     }
     buf_init(&card, BUF_UNLIMITED);
-    export_card(p->how, p->sums, &card);
+    put_card(p->how, p->sums, &card);
     if (rc == 0)
         rc = fs_replace(path, buf_str(&card), card.len, e);
     buf_release(&card);
@@ -409,16 +527,6 @@ static int write_all(struct pass *p, struct err *e)
 
 /* ---- all of it ---- */
 
-static void take_counts(struct export_sums *out, const struct samples *s)
-{
-    out->tasks = s->tasks;
-    out->unsolved = s->unsolved;
-    out->retired = s->retired;
-    out->duplicates = s->duplicates;
-    out->overlaps = s->overlaps;
-    out->pieces = s->pieces;
-}
-
 static int nothing_to_write(const struct pass *p, struct err *e)
 {
     const struct export_sums *s = p->sums;
@@ -427,8 +535,8 @@ static int nothing_to_write(const struct pass *p, struct err *e)
                    "no record can be made: of %zu tasks, %zu are not solved, "
                    "%zu retired, %zu duplicates, %zu of the benchmark; of %zu "
                    "records, %zu are too long (--max-tokens)",
-                   s->tasks, s->unsolved, s->retired, s->duplicates,
-                   s->overlaps, p->len, s->too_long);
+                   s->of.tasks, s->of.unsolved, s->of.retired, s->of.duplicates,
+                   s->of.overlaps, p->len, s->too_long);
 }
 
 static int run_passes(struct pass *p, struct err *e)
@@ -461,7 +569,7 @@ enum ask_end export_records(const struct export_how *how,
     if (how->vocab)
         p.tokenizer = tokenizer_new(how->vocab);
     rc = samples_open(&p.samples, &how->samples, e);
-    take_counts(out, &p.samples);
+    out->of = p.samples.count;
     if (rc == 0 && how->backfill)
         end = backfill_run(how->backfill, &p.samples, e);
     if (rc == 0 && end == ASK_DONE)
@@ -482,4 +590,39 @@ void export_release(struct export_sums *s)
     json_decref(s->licences);
     json_decref(s->datasets);
     *s = (struct export_sums){0};
+}
+
+/* ---- the counts ---- */
+
+static json_t *number(size_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+json_t *export_json(const struct export_sums *s)
+{
+    json_t *files = json_array();
+
+    for (size_t i = 0; i < EXPORT_FILES; i++)
+        if (s->name[i])
+            json_array_append_new(
+                files, json_pack("{s:s, s:I, s:I, s:s}", "file", s->name[i],
+                                 "records", (json_int_t)s->file[i].lines,
+                                 "bytes", (json_int_t)s->file[i].bytes,
+                                 "sha256", s->file[i].hash));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:O, s:o}",
+        "tasks", number(s->of.tasks), "unsolved", number(s->of.unsolved),
+        "retired", number(s->of.retired), "duplicates",
+        number(s->of.duplicates), "overlaps", number(s->of.overlaps), "pieces",
+        number(s->of.pieces), "problems", number(s->problems), "test_problems",
+        number(s->test_problems), "one_stage", number(s->one_stage),
+        "backfilled", number(s->backfilled), "plan", number(s->phase[0]),
+        "code", number(s->phase[1]), "fix", number(s->phase[2]), "too_long",
+        number(s->too_long), "repeated", number(s->repeated), "no_prompt",
+        number(s->no_prompt), "not_utf8", number(s->not_utf8), "not_chosen",
+        number(s->not_chosen), "tokens_prompt", number(s->prompt_tokens),
+        "tokens_completion", number(s->completion_tokens), "licences",
+        s->licences, "datasets", s->datasets, "files", files);
 }

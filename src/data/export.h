@@ -44,8 +44,7 @@ struct export_sums {
     size_t backfilled; /* tasks whose plan was asked for afterwards */
     size_t phase[3];   /* plan, code, fix */
     uint64_t prompt_tokens, completion_tokens;
-    /* Of the tasks of the runs; see samples.h. */
-    size_t tasks, unsolved, retired, duplicates, overlaps, pieces;
+    struct samples_counts of; /* what the runs have */
     char *name[EXPORT_FILES]; /* of the files; NULL: without records */
     struct jsonl_sums file[EXPORT_FILES];
     json_t *licences, *datasets; /* {name: records} */
@@ -60,8 +59,5 @@ enum ask_end export_records(const struct export_how *how,
 void export_release(struct export_sums *s);
 /* The counts, as --json prints them; the caller owns the reference. */
 json_t *export_json(const struct export_sums *s);
-/* The dataset card. */
-void export_card(const struct export_how *how, const struct export_sums *s,
-                 struct buf *out);
 
 #endif

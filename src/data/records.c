@@ -1,12 +1,234 @@
-/* records.c: conversations put together from the calls of attempts. */
+/* records.c: conversations put together from the calls of attempts, and the
+ * questions for plans that are missing. */
 #include "data/records.h"
 
+#include "base/log.h"
 #include "base/map.h"
+#include "base/mem.h"
+#include "prompt/ask.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
 #include "verify/verdict.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- plans ---- */
+
+struct backfill {
+    struct backfill_parts part;
+    struct ask_all ask;
+    const struct sample *first; /* of the samples */
+    size_t *todo;               /* samples whose plan is asked for */
+    size_t items, cap;
+    char **plan; /* of each sample; NULL: there is none */
+    size_t plans;
+    struct map packs; /* by id */
+};
+
+struct backfill *backfill_new(const struct backfill_parts *p)
+{
+    struct backfill *b = xcalloc(1, sizeof(*b));
+
+    b->part = *p;
+    map_init(&b->packs);
+    return b;
+}
+
+void backfill_free(struct backfill *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->plans; i++)
+        free(b->plan[i]);
+    for (size_t i = 0; i < b->packs.len; i++)
+        pack_free(b->packs.items[i].value);
+    map_release(&b->packs);
+    free(b->plan);
+    free(b->todo);
+    free(b);
+}
+
+size_t backfill_items(const struct backfill *b)
+{
+    return b->items;
+}
+
+/* The plan that was asked for; p NULL: there is none. */
+static struct str plan_of(const struct backfill *b, const struct sample *x)
+{
+    const char *plan = b && b->plan ? b->plan[x - b->first] : NULL;
+
+    return plan ? str_of(plan) : (struct str){NULL, 0};
+}
+
+static struct pack *find_pack(struct backfill *b, const struct sample *x,
+                              struct err *e)
+{
+    const char *id = run_view_fact(x->view, "dsl");
+    struct pack *p = map_get(&b->packs, str_of(id));
+
+    if (!p && (p = packs_load(b->part.packs, id, e)))
+        map_set(&b->packs, str_of(id), p);
+    return p;
+}
+
+static int plan_prompt(struct backfill *b, const struct sample *x,
+                       struct attempt_view *v, struct prompt *out,
+                       struct err *e)
+{
+    struct prompt_backfill in = {.pack = find_pack(b, x, e),
+                                 .solution = v->code,
+                                 .precision =
+                                     run_view_fact(x->view, "precision"),
+                                 .device = run_view_fact(x->view, "device")};
+
+    if (!in.pack || store_text(x->view->store, x->task->row.source, &v->memory,
+                               &in.task, e) < 0)
+        return -1;
+    return prompts_backfill(b->part.prompts, &in, &v->memory, out, e);
+}
+
+/* The examples that the attempt was shown. */
+static int read_examples(const struct sample *x, struct arena *a,
+                         struct prompt_input *in, struct err *e)
+{
+    struct store *s = x->view->store;
+    struct prompt_example *list =
+        arena_alloc(a, (x->kernel->shown_len + 1) * sizeof(*list));
+
+    in->example = list;
+    for (size_t i = 0; i < x->kernel->shown_len; i++) {
+        const struct row_entry *n =
+            run_view_entry(x->view, x->kernel->shown[i].entry);
+        struct prompt_example *to = &list[in->example_count];
+
+        if (!n)
+            continue;
+        *to = (struct prompt_example){.name = n->name};
+        if (store_text(s, n->problem, a, &to->problem, e) < 0 ||
+            store_text(s, n->solution, a, &to->solution, e) < 0 ||
+            store_text(s, n->plan, a, &to->plan, e) < 0)
+            return -1;
+        in->example_count++;
+    }
+    return 0;
+}
+
+/* What the run's prompts start with: the guide may have changed since. */
+static struct str start_of(const struct attempt_view *v)
+{
+    const struct attempt_call *c = run_attempt_view_call(v, NULL);
+
+    if (!c || !c->messages || strcmp(c->message[0].role, "system") != 0)
+        return (struct str){NULL, 0};
+    return (struct str){c->message[0].text.p, c->message[0].first};
+}
+
+/* The prompt of a stage for the kernel `v` with its plan. */
+static int stage_prompt(struct backfill *b, const struct sample *x,
+                        struct attempt_view *v, enum prompt_stage stage,
+                        struct prompt *out, struct err *e)
+{
+    struct arena *a = &v->memory;
+    struct prompt_input in = {.stage = stage,
+                              .pack = find_pack(b, x, e),
+                              .task_id = x->task->row.id,
+                              .precision = run_view_fact(x->view, "precision"),
+                              .device = run_view_fact(x->view, "device")};
+    struct str start = start_of(v);
+
+    if (stage == PROMPT_CODE)
+        in.plan = plan_of(b, x);
+    if (!in.pack ||
+        store_text(x->view->store, x->task->row.source, a, &in.task, e) < 0 ||
+        read_examples(x, a, &in, e) < 0 ||
+        prompts_build(b->part.prompts, &in, a, out, e) < 0)
+        return -1;
+    if (start.p)
+        out->message[0].text = start;
+    return 0;
+}
+
+static int ask_plan(struct backfill *b, const struct sample *x,
+                    const struct prompt *p, struct arena *memory,
+                    struct ledger_answer *out)
+{
+    char asked[HASH_HEX];
+    struct ledger_question q = {
+        .purpose = "backfill", .asked = asked, .prompt_hash = p->hash};
+
+    ledger_hash(asked, "%s", p->hash);
+    q.request = (struct llm_request){
+        .key = {x->task->row.id, run_view_fact(x->view, "method"), q.purpose,
+                (int)x->kernel->row.attempt},
+        .message = p->message,
+        .count = p->count};
+    return ask_all_question(&b->ask, &q, memory, out);
+}
+
+static void take_plan(const struct sample *x, const struct ledger_answer *a,
+                      char **plan)
+{
+    struct str text = a->end == LEDGER_ANSWERED
+                          ? str_trim(extract_plan(a->text))
+                          : (struct str){0};
+    const char *why = a->end == LEDGER_FAILED ? a->why
+                      : a->cut
+                          ? "the answer was cut at its limit (--plan-tokens)"
+                      : !text.n ? "the answer is empty"
+                                : NULL;
+
+    if (why)
+        log_warn("%s: %s: no plan: %s", x->view->dir, x->task->row.id, why);
+    else
+        *plan = xstrndup(text.p, text.n);
+}
+
+static int backfill_one(struct ask_all *a, size_t item, void *arg,
+                        struct err *e)
+{
+    struct backfill *b = arg;
+    const struct sample *x = &b->first[b->todo[item]];
+    struct attempt_view v;
+    struct ledger_answer answer;
+    struct prompt p;
+    int rc;
+
+    (void)a;
+    if (run_attempt_view_make(x->view, x->kernel, &v, e) < 0)
+        return -1;
+    rc = plan_prompt(b, x, &v, &p, e);
+    if (rc == 0)
+        rc = ask_plan(b, x, &p, &v.memory, &answer);
+    if (rc == 0)
+        take_plan(x, &answer, &b->plan[b->todo[item]]);
+    run_attempt_view_release(&v);
+    return rc;
+}
+
+static bool is_one_stage(const struct sample *x)
+{
+    for (size_t i = 0; i < x->kernel->calls; i++)
+        if (strcmp(x->kernel->call[i].purpose, "plan") == 0)
+            return false;
+    return true;
+}
+
+enum ask_end backfill_run(struct backfill *b, const struct samples *s,
+                          struct err *e)
+{
+    b->first = s->item;
+    b->plans = s->len;
+    b->plan = xcalloc(s->len + 1, sizeof(*b->plan));
+    for (size_t i = 0; i < s->len; i++)
+        if (is_one_stage(&s->item[i])) {
+            b->todo = xgrow(b->todo, &b->cap, b->items, sizeof(*b->todo));
+            b->todo[b->items++] = i;
+        }
+    b->ask = (struct ask_all){.part = b->part.ask};
+    return ask_all(&b->ask, b->items, backfill_one, b, e);
+}
 
 /* ---- messages ---- */
 
@@ -62,58 +284,50 @@ static const struct attempt_call *writer(const struct attempt_view *v)
 
 /* One of the two records of a kernel whose plan was asked for afterwards. */
 static int tell_backfilled(struct record *r, struct attempt_view *v,
-                           struct backfill *b, record_fn *fn, void *arg,
+                           struct backfill *b, const struct attempt_call *code,
                            struct err *e)
 {
     bool plan = strcmp(r->phase, "plan") == 0;
-    const struct attempt_call *code = writer(v);
     struct prompt p;
 
-    if (backfill_prompt(b, r->sample, v, plan ? PROMPT_PLAN : PROMPT_CODE, &p,
-                        e) < 0)
+    if (stage_prompt(b, r->sample, v, plan ? PROMPT_PLAN : PROMPT_CODE, &p, e) <
+        0)
         return -1;
     r->backfilled = true;
-    r->model = plan ? backfill_model(b) : code ? code->row.model : NULL;
+    r->model = !plan           ? code ? code->row.model : NULL
+               : b->part.model ? b->part.model
+                               : "";
     r->messages = 0;
     add(r, "system", p.message[0].text);
     add(r, "user", p.message[1].text);
     add(r, "assistant",
-        plan ? backfill_plan(b, r->sample) : fenced(v->code, &v->memory));
-    return fn(r, arg, e);
+        plan ? plan_of(b, r->sample) : fenced(v->code, &v->memory));
+    return 0;
 }
 
 static int each_sft(const struct sample *x, struct backfill *b, record_fn *fn,
                     void *arg, struct err *e)
 {
+    static const char *const phase[] = {"plan", "code"};
     struct attempt_view v;
     struct record r = {.sample = x, .attempt = &v};
-    const struct attempt_call *plan, *code;
+    const struct attempt_call *call[2];
     int rc = 0;
 
     if (run_attempt_view_make(x->view, x->kernel, &v, e) < 0)
         return -1;
-    plan = run_attempt_view_call(&v, "plan");
-    code = writer(&v);
-    if (backfill_plan(b, x).p) {
-        r.phase = "plan";
-        rc = tell_backfilled(&r, &v, b, fn, arg, e);
-        r.phase = "code";
+    call[0] = v.plan.p ? run_attempt_view_call(&v, "plan") : NULL;
+    call[1] = writer(&v);
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        r.phase = phase[i];
+        if (plan_of(b, x).p)
+            rc = tell_backfilled(&r, &v, b, call[1], e);
+        else if (!call[i])
+            continue;
+        else if (ask(&r, call[i]))
+            add(&r, "assistant", i ? answer(&v, call[i], &v.memory) : v.plan);
         if (rc == 0)
-            rc = tell_backfilled(&r, &v, b, fn, arg, e);
-        run_attempt_view_release(&v);
-        return rc;
-    }
-    if (plan && v.plan.p) {
-        r.phase = "plan";
-        if (ask(&r, plan))
-            add(&r, "assistant", v.plan);
-        rc = fn(&r, arg, e);
-    }
-    if (rc == 0 && code) {
-        r.phase = "code";
-        if (ask(&r, code))
-            add(&r, "assistant", answer(&v, code, &v.memory));
-        rc = fn(&r, arg, e);
+            rc = fn(&r, arg, e);
     }
     run_attempt_view_release(&v);
     return rc;

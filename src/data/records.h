@@ -3,19 +3,47 @@
  * stored them: the prompts are what was sent, byte for byte.
  *
  * sft: for each task the question for a plan and the plan, and the question for
- * the code and the code; only the latter if it was solved in one stage. With a
- * plan from data/backfill.h there are both, and the questions are those that
- * the run would have sent in two stages.
+ * the code and the code; only the latter if it was solved in one stage, and nobody
+ * was asked for the plan.
  *
  * refine: for each attempt that failed before the task was solved, its question,
  * its code, the feedback to that, and the code that solved the task. */
 #ifndef DATA_RECORDS_H
 #define DATA_RECORDS_H
 
-#include "data/backfill.h"
 #include "data/chat.h"
 #include "data/samples.h"
+#include "llm/ask_all.h"
+#include "pack/pack.h"
+#include "prompt/prompt.h"
 #include "run/attempt_view.h"
+
+/* ---- plans for kernels that were written in one stage. A model is asked for the
+ * plan of each, and the kernel becomes training data in two stages: the planning
+ * prompt that its run would have sent, and the plan; the coding prompt with that
+ * plan, and the kernel. Its prompt identifies a question, so a stored answer is never
+ * paid for again. ---- */
+
+/* All borrowed. */
+struct backfill_parts {
+    struct ask_parts ask;
+    struct prompts *prompts;
+    const struct packs_path *packs;
+    const char *model; /* for the records; NULL: not known */
+};
+
+struct backfill;
+struct backfill *backfill_new(const struct backfill_parts *p);
+void backfill_free(struct backfill *b); /* may be NULL */
+
+/* Asks for the plans that are not stored; runs the loop. A kernel whose question
+ * fails, or whose answer is empty or cut, stays without a plan; each is logged.
+ * The samples must stay where they are. */
+enum ask_end backfill_run(struct backfill *b, const struct samples *s,
+                          struct err *e);
+size_t backfill_items(const struct backfill *b);
+
+/* ---- records ---- */
 
 #define RECORD_MESSAGES 5
 

@@ -19,9 +19,10 @@ struct choice {
     struct samples *s;
     const struct samples_how *how;
     struct overlap_scratch *scratch;
-    struct map checked; /* blob of a program: CLEAN, or why not */
-    struct map seen;    /* hash of a program */
-    char *first;        /* the first overlap */
+    struct map checked;  /* blob of a program: CLEAN, or why not */
+    struct map seen;     /* hash of a program */
+    char *first;         /* the first overlap */
+    struct arena memory; /* of one text */
 };
 
 static char clean[] = "";
@@ -56,19 +57,17 @@ static const char *check_program(struct choice *c, struct run_view *v,
                                  const char *blob, struct err *e)
 {
     struct overlap_result r;
-    struct buf text;
+    struct str text = {0};
     char *why = map_get(&c->checked, str_of(blob));
 
     if (why)
         return why;
-    buf_init(&text, BUF_UNLIMITED);
-    if (run_view_text(v, blob, &text, e) == 0) {
-        overlap_check(c->how->against, c->scratch,
-                      (struct str){buf_str(&text), text.len}, &r);
-        why = r.fuzzy || r.ngram ? explain(c->how->against, &r) : clean;
-        map_set(&c->checked, str_of(blob), why);
-    }
-    buf_release(&text);
+    arena_reset(&c->memory);
+    if (store_text(v->store, blob, &c->memory, &text, e) < 0)
+        return NULL;
+    overlap_check(c->how->against, c->scratch, text, &r);
+    why = r.fuzzy || r.ngram ? explain(c->how->against, &r) : clean;
+    map_set(&c->checked, str_of(blob), why);
     return why;
 }
 
@@ -80,7 +79,7 @@ static void note_overlap(struct choice *c, const struct sample *x,
                   example ? "its prompt shows " : "", example ? example : "",
                   example ? ", which " : "", why);
 
-    if (c->s->overlaps++ < MAX_NAMED)
+    if (c->s->count.overlaps++ < MAX_NAMED)
         log_warn("overlap with the benchmark: %s", line);
     if (c->first)
         free(line);
@@ -120,23 +119,22 @@ static int is_tainted(struct choice *c, const struct sample *x, struct err *e)
 
 /* ---- which tasks ---- */
 
-static int identify(struct sample *x, const struct samples_how *how,
-                    struct err *e)
+static int identify(struct choice *c, struct sample *x, struct err *e)
 {
-    struct buf text;
+    const struct samples_how *how = c->how;
+    struct str text = {0};
     struct rng r;
-    int rc;
 
-    buf_init(&text, BUF_UNLIMITED);
-    rc = run_view_text(x->view, x->task->row.source, &text, e);
-    if (rc == 0)
-        py_normal_hash_renamed((struct str){buf_str(&text), text.len}, x->hash);
-    buf_release(&text);
+    arena_reset(&c->memory);
+    if (store_text(x->view->store, x->task->row.source, &c->memory, &text, e) <
+        0)
+        return -1;
+    py_normal_hash_renamed(text, x->hash);
     rng_init(&r, "%" PRId64 "/%s/split", how->seed, x->hash);
     x->test = (int64_t)rng_below(&r, 100) < how->test_percent;
     rng_init(&r, "%" PRId64 "/%s/problem", how->seed, x->hash);
     x->rank = rng_next(&r);
-    return rc;
+    return 0;
 }
 
 static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
@@ -147,19 +145,19 @@ static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
         .view = v, .task = t, .kernel = archives_kernel_of(v, t)};
     int rc;
 
-    s->tasks++;
+    s->count.tasks++;
     if (!x.kernel) {
-        s->unsolved++;
+        s->count.unsolved++;
         return 0;
     }
     if (archives_retired(v, t, x.kernel)) {
-        s->retired++;
+        s->count.retired++;
         return 0;
     }
-    if (identify(&x, c->how, e) < 0)
+    if (identify(c, &x, e) < 0)
         return -1;
     if (map_get(&c->seen, str_of(x.hash))) {
-        s->duplicates++;
+        s->count.duplicates++;
         return 0;
     }
     rc = is_tainted(c, &x, e);
@@ -174,7 +172,7 @@ static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
 static void count_pieces(struct samples *s, const struct run_view *v)
 {
     for (size_t i = v->tasks; i < v->all; i++)
-        s->pieces += archives_kernel_of(v, &v->task[i]) != NULL;
+        s->count.pieces += archives_kernel_of(v, &v->task[i]) != NULL;
 }
 
 static int refuse(const struct choice *c, struct err *e)
@@ -183,8 +181,8 @@ static int refuse(const struct choice *c, struct err *e)
         e, ERR_INPUT,
         "%zu solved task%s overlap%s with the benchmark, so nothing was "
         "written: %.600s; --drop-overlap leaves such tasks out",
-        c->s->overlaps, c->s->overlaps == 1 ? "" : "s",
-        c->s->overlaps == 1 ? "s" : "", c->first);
+        c->s->count.overlaps, c->s->count.overlaps == 1 ? "" : "s",
+        c->s->count.overlaps == 1 ? "s" : "", c->first);
 }
 
 static int choose(struct choice *c, struct err *e)
@@ -203,7 +201,7 @@ static int choose(struct choice *c, struct err *e)
             if (add_task(c, v, &v->task[k], e) < 0)
                 return err_wrap(e, "%s: %s", v->dir, v->task[k].row.id);
     }
-    return s->overlaps && !c->how->drop_overlap ? refuse(c, e) : 0;
+    return s->count.overlaps && !c->how->drop_overlap ? refuse(c, e) : 0;
 }
 
 int samples_open(struct samples *s, const struct samples_how *how,
@@ -214,6 +212,7 @@ int samples_open(struct samples *s, const struct samples_how *how,
     int rc;
 
     *s = (struct samples){0};
+    arena_init(&c.memory);
     map_init(&c.checked);
     map_init(&c.seen);
     rc = choose(&c, e);
@@ -223,6 +222,7 @@ int samples_open(struct samples *s, const struct samples_how *how,
     map_release(&c.checked);
     map_release(&c.seen);
     overlap_scratch_free(c.scratch);
+    arena_release(&c.memory);
     free(c.first);
     return rc;
 }

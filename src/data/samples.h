@@ -33,12 +33,17 @@ struct sample {
     uint64_t rank;       /* by hash and seed alone: a random order */
 };
 
+struct samples_counts {
+    size_t tasks, unsolved, retired, duplicates, overlaps;
+    size_t pieces; /* solved ones of a curriculum, which are no samples */
+};
+
 struct samples {
     struct run_view *view;
     size_t views;
     struct sample *item; /* in the order of the runs and of their tasks */
     size_t len, cap;
-    size_t tasks, unsolved, retired, duplicates, overlaps, pieces;
+    struct samples_counts count;
 };
 
 /* With an overlap, ERR_INPUT names the first task and what it has in common

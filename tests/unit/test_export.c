@@ -168,8 +168,8 @@ static void test_records(const struct samples_how *how)
     struct buf b;
 
     buf_init(&b, BUF_UNLIMITED);
-    ok(samples_open(&s, how, &e) == 0 && s.len == 3 && s.tasks == 5 &&
-           s.duplicates == 1 && s.unsolved == 1,
+    ok(samples_open(&s, how, &e) == 0 && s.len == 3 && s.count.tasks == 5 &&
+           s.count.duplicates == 1 && s.count.unsolved == 1,
        "samples: solved tasks; other names make no other program");
     is(all(&record_sft, &s.item[0], &b),
        "plan: user[guideplan/0/4] assistant[the plan]\n"
@@ -239,7 +239,7 @@ static void test_shown(const struct samples_how *how, const char *origin,
                               "similar to "),
            "the message names task and example: %s", e.text);
     here.drop_overlap = true;
-    ok(samples_open(&s, &here, &e) == 0 && s.overlaps == refused &&
+    ok(samples_open(&s, &here, &e) == 0 && s.count.overlaps == refused &&
            s.len == (refused ? 2 : 3),
        "or the task is left out");
     samples_close(&s);
