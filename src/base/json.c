@@ -176,6 +176,16 @@ const char *jsn_str(const json_t *object, const char *key)
     return s ? s : "";
 }
 
+int jsn_write(const char *path, const json_t *v, size_t flags, struct err *e)
+{
+    char *text = json_dumps(v, flags), *line = xasprintf("%s\n", text);
+    int rc = fs_replace(path, line, strlen(line), e);
+
+    free(line);
+    free(text);
+    return rc;
+}
+
 void jsn_line(json_t *v)
 {
     json_dumpf(v, stdout, JSON_COMPACT);

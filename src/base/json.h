@@ -31,6 +31,8 @@ const char *jsn_str(const json_t *object, const char *key);
 
 /* Writes `v` and a newline to stdout; takes the reference. */
 void jsn_line(json_t *v);
+/* Replaces a file by `v` and a newline; `flags` are those of json_dumps(). */
+int jsn_write(const char *path, const json_t *v, size_t flags, struct err *e);
 /* The one text of a value: compact, keys in order; byte for byte what jansson's
  * JSON_COMPACT | JSON_SORT_KEYS gives, many times as fast where strings are long.
  * The caller frees it. */

@@ -558,16 +558,8 @@ static int put_json_file(const char *dir, const char *name, const json_t *v,
                          struct err *e)
 {
     char *path = xasprintf("%s/%s.json", dir, name);
-    char *text = json_dumps(v, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    struct buf b;
-    int rc;
+    int rc = jsn_write(path, v, JSON_INDENT(1) | JSON_REAL_PRECISION(17), e);
 
-    buf_init(&b, BUF_UNLIMITED);
-    buf_puts(&b, text);
-    buf_putc(&b, '\n');
-    rc = fs_replace(path, buf_str(&b), b.len, e);
-    buf_release(&b);
-    free(text);
     free(path);
     return rc;
 }

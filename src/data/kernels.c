@@ -17,24 +17,6 @@ struct listing {
     struct run_attempt *attempt; /* that wrote the kernel */
 };
 
-static int write_verdict(const struct listing *l, const char *name,
-                         const json_t *record, struct err *e)
-{
-    char *dir = fs_join(l->dir.dir, name), *path = fs_join(dir, "verdict.json"),
-         *text = json_dumps(record, JSON_INDENT(2));
-    struct buf b;
-    int rc;
-
-    buf_init(&b, BUF_UNLIMITED);
-    buf_printf(&b, "%s\n", text);
-    rc = fs_replace_later(path, b.data, b.len, e);
-    buf_release(&b);
-    free(text);
-    free(path);
-    free(dir);
-    return rc;
-}
-
 static void put_ms(struct buf *out, double ms)
 {
     if (ms > 0)
@@ -92,8 +74,12 @@ static int write_kernel(struct kernel *k, void *arg, struct err *e)
     name = kernel_free_name(l->dir.dir, k->name);
     copy.name = name;
     rc = kernel_write(l->dir.dir, &copy, source, e);
-    if (rc == 0 && record)
-        rc = write_verdict(l, name, record, e);
+    if (rc == 0 && record) {
+        char *path = xasprintf("%s/%s/verdict.json", l->dir.dir, name);
+
+        rc = jsn_write(path, record, JSON_INDENT(2), e);
+        free(path);
+    }
     if (rc == 0)
         rc = put_line(l, k, name, record, e);
     l->count->written += rc == 0;

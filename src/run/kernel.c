@@ -169,15 +169,19 @@ static int write_text(const char *dir, const char *name, struct str text,
     return rc;
 }
 
+static int write_json(const char *dir, const char *name, const json_t *v,
+                      struct err *e)
+{
+    char *path = fs_join(dir, name);
+    int rc = jsn_write(path, v, JSON_INDENT(2), e);
+
+    free(path);
+    return rc;
+}
+
 int kernel_put_meta(const char *dir, const json_t *meta, struct err *e)
 {
-    char *text = json_dumps(meta, JSON_INDENT(2)),
-         *line = xasprintf("%s\n", text);
-    int rc = write_text(dir, "meta.json", str_of(line), e);
-
-    free(line);
-    free(text);
-    return rc;
+    return write_json(dir, "meta.json", meta, e);
 }
 
 json_t *kernel_meta_of(const struct kernel *k)
@@ -226,27 +230,12 @@ static int write_meta(const char *dir, const struct kernel *k, struct err *e)
     return rc;
 }
 
-/* What is right for the task is part of it. */
-static int write_sidecar(const char *dir, const struct task *t, struct err *e)
-{
-    char *text, *line;
-    int rc;
-
-    if (!t || !t->sidecar)
-        return 0;
-    text = json_dumps(t->sidecar, JSON_INDENT(2));
-    line = xasprintf("%s\n", text);
-    rc = write_text(dir, "task.json", str_of(line), e);
-    free(line);
-    free(text);
-    return rc;
-}
-
 static int write_files(const char *dir, const struct kernel *k,
                        struct str source, struct err *e)
 {
     if (write_text(dir, "task.py", source, e) < 0 ||
-        write_sidecar(dir, k->task, e) < 0 ||
+        (k->task && k->task->sidecar && /* what is right for it is part of it */
+         write_json(dir, "task.json", k->task->sidecar, e) < 0) ||
         (k->plan.p && write_text(dir, "plan.md", k->plan, e) < 0) ||
         (k->ported.p &&
          write_text(dir, "solution_ported.py", k->ported, e) < 0) ||
