@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import torch
 
@@ -236,6 +237,16 @@ def test_the_check_of_tasks_names_inputs_that_nothing_is_known_of(spec: dict, na
     if named:
         assert answer["notes"][0].startswith(f"{named}: ")
         assert '{"inputs": {"b": []}} in 07_pair.json' in answer["notes"][0]
+
+
+def test_inputs_are_looked_at_without_the_compiler_of_torch() -> None:
+    """To import it takes longer than to import torch."""
+    code = f"""import sys
+from judge import truth
+labels = truth.Reference({source("return [torch.randn(4)]")!r}, "fp32", "cpu", 1).domain.seen
+result = [len(labels), "torch._dynamo" in sys.modules]
+"""
+    assert forked.run(ROOT, code) == [1, False]
 
 
 def next_value(steps) -> dict:  # noqa: ANN001

@@ -174,6 +174,10 @@ class _Watch(TorchDispatchMode):
         self.drawn = 0
         self.read: frozenset[int] = frozenset()  # draws whose values Python has seen
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler to wrap what is below
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         kwargs = kwargs or {}
         arguments = {p.name: p.default_value for p in func._schema.arguments if p.has_default_value()}
