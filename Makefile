@@ -283,7 +283,7 @@ test-live: ## install a small language model (130 MB), and ask it for real (7 to
 # ---- checks ------------------------------------------------------------------
 .PHONY: quick unit check check-clang check-programs check-commands check-python check-busy
 .PHONY: check-tsan check-headers check-bench check-layers check-circles check-format check-man
-.PHONY: check-words check-size
+.PHONY: check-words check-size check-names
 # While working: one of each kind. `make test` is what counts.
 QUICK := $(patsubst %,tests/cli/%.t,analyze check export main prompt show tasks)
 quick: ## the unit tests and a sample of all others, in two minutes
@@ -341,8 +341,10 @@ check-headers: ## each header compiles alone
 	    $(CC) $(C_FLAGS) $(LIB_CFLAGS) -Werror -fsyntax-only -x c $$h || exit 1; \
 	done
 
-check-layers: check-circles ## a folder includes only folders above it; no circle in src/search; names do not clash
+check-layers: check-circles check-names ## a folder includes only folders above it; no circle in src/search; names do not clash
 	@tests/layers $(LAYERS)
+
+check-names:
 	@tests/names
 
 check-size: ## no folder has more lines than tests/sizes allows
