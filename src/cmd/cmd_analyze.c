@@ -171,8 +171,7 @@ static int compare_check(struct analysis *a, bool force, struct err *e)
         else
             rc = err_set(e, ERR_INPUT,
                          "the runs differ, so their figures cannot be "
-                         "compared; --force compares\n"
-                         "them anyway: %.800s",
+                         "compared; --force compares them anyway:\n%.800s",
                          buf_str(&quoted));
     }
     buf_release(&quoted);
