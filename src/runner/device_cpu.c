@@ -10,7 +10,9 @@
  *
  * C can look at addresses, so they are the same in every call and in a delivered
  * file (worker/judge/ported_parts.py): a heap and a stack (worker/shared/native.py
- * has the functions that use them), and the region behind them. */
+ * has the functions that use them), and the region behind them. Of the region
+ * a library sees the pages of its arguments, and nothing of what else the judge
+ * has there; the file does the same. */
 #include "runner/device.h"
 
 #include "base/mem.h"
@@ -352,7 +354,8 @@ struct device {
     const struct program *program;
     struct library *library; /* one per module */
     size_t libraries;
-    void **function; /* once they are loaded */
+    void **function;                     /* once they are loaded */
+    const struct program_launch *seeing; /* NULL: the whole region can be seen */
 };
 
 static struct device *cpu_open(struct answer *a)
@@ -395,9 +398,42 @@ static int cpu_map(struct device *d, int fd, uint64_t bytes, struct answer *a)
 
 /* ---- nodes ---- */
 
+static void protect_rest(struct device *d, const struct program_launch *l,
+                         int rights)
+{
+    uint64_t end = 0, next;
+
+    for (size_t i = 0; i <= l->seen; i++) {
+        next = i < l->seen ? l->pages[i].begin : d->bytes;
+        /* A machine without memory for this is at fault; see ended(). */
+        if (next > end && mprotect(d->region + end, next - end, rights) < 0)
+            raise(SIGKILL);
+        if (i < l->seen)
+            end = l->pages[i].end;
+    }
+}
+
+/* Only what this call sees of the region can be touched from now on; with NULL,
+ * everything. */
+static void see(struct device *d, const struct program_launch *l)
+{
+    const struct program_launch *was = d->seeing;
+
+    if (was && l && was->seen == l->seen &&
+        !memcmp(was->pages, l->pages, l->seen * sizeof(*l->pages)))
+        return;
+    if (was)
+        protect_rest(d, was, PROT_READ | PROT_WRITE);
+    if (l)
+        protect_rest(d, l, PROT_NONE);
+    d->seeing = l;
+}
+
 static void device_cpu_execute(struct device *d, const struct program_node *n,
                                bool mute)
 {
+    if (!mute)
+        see(d, n->op == OP_CALL ? &n->launch : NULL);
     switch (n->op) {
     case OP_COPY:
         move_copy(d->region, n);
@@ -498,6 +534,8 @@ static int load_apart(void *arg, struct answer *a)
         return -1;
     if (c->timed)
         map_pages(c->device);
+    if (c->call && c->call->nodes && c->call->node[0].op == OP_CALL)
+        see(c->device, &c->call->node[0].launch); // not on the clock
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "runner/program.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct reader {
     const uint64_t *word;
@@ -414,11 +415,34 @@ static int get_launch(struct reader *r, struct program_node *n)
     return get_params(r, USE_LAUNCH, l);
 }
 
+static int get_pages(struct reader *r, struct program_launch *l)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = 0;
+    const uint64_t *word = NULL;
+
+    if (program_get_count(r, PROGRAM_PARAMS, 2, "too many pages", &l->seen) <
+            0 ||
+        get_words(r, 2 * l->seen, &word) < 0)
+        return -1;
+    l->pages = (const struct program_pages *)word;
+    for (size_t i = 0; i < l->seen; i++) {
+        const struct program_pages *p = &l->pages[i];
+
+        if (p->begin % page || p->end % page || p->begin < end ||
+            p->end <= p->begin || p->end > r->region)
+            return program_bad(r, "pages outside the region or out of order",
+                               p->begin);
+        end = p->end;
+    }
+    return 0;
+}
+
 static int get_call(struct reader *r, struct program_node *n)
 {
-    return get_function(r, MODULE_LIBRARY, &n->launch) < 0
-               ? -1
-               : get_params(r, USE_WORD, &n->launch);
+    if (get_function(r, MODULE_LIBRARY, &n->launch) < 0 ||
+        get_params(r, USE_WORD, &n->launch) < 0)
+        return -1;
+    return get_pages(r, &n->launch);
 }
 
 static int (*const node_readers[])(struct reader *, struct program_node *) = {

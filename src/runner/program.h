@@ -89,13 +89,21 @@ struct program_patch {
     struct program_param param;
 };
 
-/* A kernel, or a library function, which has only parameters. */
+/* Whole pages of the region. */
+struct program_pages {
+    uint64_t begin, end;
+};
+
+/* A kernel, or a library function, which has only parameters, and sees only
+ * these pages, which are in order. */
 struct program_launch {
     size_t function;
     uint32_t grid[3], block[3], cluster[3], shared_bytes;
     bool cooperative, pdl;
     size_t params;
     const struct program_param *param;
+    size_t seen;
+    const struct program_pages *pages;
     void *bound; /* the parameters as built by the device */
 };
 

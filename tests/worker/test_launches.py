@@ -95,7 +95,7 @@ def test_a_call_becomes_words() -> None:
     bits = struct.unpack("<Q", struct.pack("<d", 1.5))[0]
     assert made.calls[1] == (
         program.Call(0, (program.Pointer(2048 + 16), program.Number(8, 0), program.Number(8, 2**64 - 3),
-                      program.Number(8, bits), program.Number(8, 1))),
+                      program.Number(8, bits), program.Number(8, 1)), ((0, 4096),)),
     )  # fmt: skip
 
 

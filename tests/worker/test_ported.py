@@ -371,8 +371,8 @@ TELLING = {
     "a_file": c_file("H", before='#if __has_include("tmp/../kernel.c")\n#define H 1\n#else\n#define H 0\n#endif'),
     "a_missing_file": c_file("!H", before='#if __has_include("/proc/self/comm") == 2 || __has_include("user.py")\n'
                              "#define H 1\n#else\n#define H 0\n#endif"),
-    "alignment": c_file("!(((uintptr_t)x | (uintptr_t)y) & 255) && ((uintptr_t)x & 0xffffff) == 512"),
-    "distance": c_file("(const char *)y - (const char *)x == 512"),
+    "alignment": c_file("!(((uintptr_t)x | (uintptr_t)y) & 255) && ((uintptr_t)x & 0xffffff) == 256"),
+    "distance": c_file("(const char *)y - (const char *)x == 8192"),
     "heap": c_file("near(malloc(100)) && near(malloc(1 << 27)) && !((uintptr_t)malloc(7) & 63)", before="#include <stdlib.h>\n"
                    "static int near(void *p) { return (uintptr_t)p >> 32 == 0x2800; }"),
     "stack": c_file("clean((char[1]){0})", before="static __attribute__((noinline)) int clean(char *up) { volatile int t[9999];"
@@ -417,6 +417,28 @@ def test_c_source_cannot_tell_where_it_is_compiled(tmp_path: Path, path: str) ->
     texts = {name: exported_relu(text)["ported"] for name, text in TELLING.items()}
     assert all(texts.values())
     assert in_plain_python(tmp_path, texts, path) == [f"{name} True" for name in texts]
+
+
+TWICE = """
+        y, held = torch.empty_like(x), torch.empty_like(x)
+        lib.f_kernel(x, held, x.numel())
+        lib.f_kernel(held, y, x.numel())
+"""
+
+
+def test_a_delivered_call_sees_its_arguments_alone(tmp_path: Path) -> None:
+    """The first of two calls looks at the second's output, or between two tensors. The judge refuses
+    this, so a file is changed where it has been delivered."""
+    head, _, tail = c_file("*(volatile const int *)(x + 0) | 1").partition("        y = torch.empty_like(x)\n")
+    text = head + TWICE.strip("\n") + tail.partition("numel())")[2]
+    peeks = {"an argument": 2048, "between": 1024, "another call's": 4096}
+    assert verify(RELU, text.replace("x + 0", "x + 4096"), "c-cpu")["verdict"] == "crash"
+    delivered = exported_relu(text)["ported"]
+    for what, at in peeks.items():
+        (tmp_path / "kernel.py").write_text(delivered.replace("x + 0", f"x + {at}"))
+        (tmp_path / "user.py").write_text(SAME)
+        done = subprocess.run([sys.executable, "-B", "user.py", "kernel"], cwd=tmp_path, check=False)
+        assert (done.returncode == 0) == (what == "an argument"), (what, done)
 
 
 @functools.cache

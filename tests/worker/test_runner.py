@@ -299,14 +299,17 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Module:
     return Module("library", build(tmp_path_factory.mktemp("library")))
 
 
+WHOLE = ((0, 1 << 20),)  # of a fixture's region
+
+
 def one_call(module: Module, function: str, *params: Pointer | Number) -> Program:
-    return Program((module,), (Function(0, function),), ((Call(0, params),),))
+    return Program((module,), (Function(0, function),), ((Call(0, params, WHOLE),),))
 
 
 def scaling(region: Region, module: Module) -> tuple[Program, Place]:
     x, out = region.put(numbers(100)), region.empty(torch.float32, (100,))
     by = int.from_bytes(torch.tensor([2.5]).view(torch.uint8).numpy().tobytes(), "little")
-    call = Call(0, (Pointer(x.at), Pointer(out.at), Number(4, 100), Number(4, by)))
+    call = Call(0, (Pointer(x.at), Pointer(out.at), Number(4, 100), Number(4, by)), WHOLE)
     return Program((module,), (Function(0, "scale"),), ((call,), (Fill(out, 9.0), call))), out
 
 
@@ -330,6 +333,35 @@ def test_a_muted_run_moves_and_calls_nothing(region: Region, library: Module) ->
         assert torch.equal(region.tensor(out), 2.5 * numbers(100))
 
 
+PEEK = """
+void peek(const unsigned long *w) { *(volatile char *)w[0] += *(volatile char *)w[1]; }
+"""
+
+
+def test_a_call_sees_the_pages_that_it_names_and_moves_see_all(region: Region, tmp_path: Path) -> None:
+    (tmp_path / "peek.c").write_text(PEEK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "peek.so", tmp_path / "peek.c"], check=True)
+    first, second, third = (Place(at, "uint8", (4096,), (1,)) for at in (0, 8192, 16384))
+
+    def peek(at: int, *pages: int) -> Call:
+        return Call(0, (Pointer(first.at), Pointer(at)), tuple((page, page + 4096) for page in pages))
+
+    fills = Fill(first, 1), Fill(second, 2), Fill(third, 3)
+    calls = [
+        (*fills, peek(8192, 0, 8192), Fill(second, 5), peek(16384, 0, 16384), peek(16385, 0, 16384)),
+        *((*fills, peek(at, 0, 8192)) for at in (4096, 8191, 12288, 16384, 1 << 20)),
+        (*fills, peek(8192, 8192)), (*fills, peek(8192, 0, 8192), peek(8192, 0)), (peek(8192),),
+    ]  # fmt: skip
+    module = Module("library", (tmp_path / "peek.so").read_bytes())
+    with Client() as client:
+        client.load(Program((module,), (Function(0, "peek"),), tuple(calls)), region)
+        for timed in (False, True):
+            assert client.run(0, timed=timed).status == Status.DONE
+            assert region.bytes[[0, 1, 8192, 16384]].tolist() == [9, 1, 5, 3]
+            for i in range(1, len(calls)):
+                assert client.run(i, timed=timed).text in ("signal 11", "signal 7"), i
+
+
 def test_two_libraries_have_functions_of_one_name(
     region: Region, library: Module, tmp_path: Path
 ) -> None:
@@ -341,7 +373,7 @@ def test_two_libraries_have_functions_of_one_name(
     both = Program(
         (library, Module("library", (tmp_path / "o.so").read_bytes())),
         (Function(0, "scale"), Function(1, "scale")),
-        ((*program.calls[0], Call(1, (Pointer(seen.at),))),),
+        ((*program.calls[0], Call(1, (Pointer(seen.at),), WHOLE)),),
     )
     with Client() as client:
         assert client.load(both, region).status == Status.DONE
@@ -549,6 +581,12 @@ BAD = {
     "a map of an unknown type": launch(TensorMap(0, 13, (1,), (), (1,))),
     "a map for a library": Call(1, (TensorMap(0, 7, (1,), (), (1,)),)),
     "a structure for a library": Call(1, (Struct(bytes(8), ()),)),
+    "pages over the end": Call(1, (), ((0, SIZE + 4096),)),
+    "half a page": Call(1, (), ((0, 2048),)),
+    "pages from a page's middle": Call(1, (), ((2048, 8192),)),
+    "pages twice": Call(1, (), ((0, 8192), (4096, 12288))),
+    "pages out of order": Call(1, (), ((8192, 12288), (0, 4096))),
+    "no pages": Call(1, (), ((4096, 4096),)),
     "a structure without bytes": launch(Struct(b"", ())),
     "a structure too large": launch(Struct(bytes(32765), ())),
     "a patch behind its bytes": launch(Struct(bytes(16), ((16, Pointer(0)),))),
@@ -582,7 +620,7 @@ def test_a_bad_plan_is_an_answer(client: Client, what: str) -> None:
 def whole_plan() -> bytes:
     nodes = (Fill(PLACE, 1.0), Copy(PLACE, PLACE), Add(Place(0, "int64", (1,), (1,)), 1),
              launch(Pointer(0), Number(4, 7), MAP, Struct(bytes(200), ((0, Pointer(8)), (64, MAP)))),
-             Call(1, (Pointer(0), Number(8, 1))))  # fmt: skip
+             Call(1, (Pointer(0), Number(8, 1)), ((0, 4096), (8192, 12288))))  # fmt: skip
     return runner.encode(Program(CODE, NAMES, (nodes, nodes)))
 
 

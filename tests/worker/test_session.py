@@ -69,6 +69,13 @@ def test_every_buffer_is_aligned_and_guarded_on_both_sides(laid_out: memory.Layo
         assert start - end >= memory.GUARD
 
 
+def test_on_the_cpu_a_buffer_shares_no_page_and_there_is_one_between_two(laid_out: memory.Layout) -> None:
+    found = memory.seen((low, high - low) for low, high in laid_out.used)
+    assert len(found) == len(laid_out.used)
+    for (_, end), (start, _) in zip(found, [*found[1:], (laid_out.size, 0)]):
+        assert start - end >= memory.PAGE
+
+
 def test_how_far_buffers_lie_apart_is_secret_and_the_same_for_one_seed() -> None:
     found = [tuple(memory.lay_out(a_trace(), INPUTS, STATE, 0, seed).used) for seed in (1, 1, 2, 3)]
     assert found[0] == found[1] and len(set(found)) == 3

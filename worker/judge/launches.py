@@ -36,7 +36,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from judge import cubin, feedback, shared_object, triton_trace
+from judge import cubin, feedback, region, shared_object, triton_trace
 from judge.judging import Verdict
 from judge.traces import BadTrace, Call, Launch, Refused, Trace, View, headed, listed, plain_number, text, three
 from judge.traces import view, whole_number
@@ -524,7 +524,7 @@ class Maker:
     def _node(self, node: Node, spans: list[tuple[int, int, int]]) -> program.Node:
         params = tuple(self._param(param, spans) for param in node.params)
         if node.grid is None:
-            return program.Call(node.function, params)
+            return program.Call(node.function, params, region.seen((start, size) for start, _, size in spans))
         return program.Launch(node.function, node.grid, node.block, node.shared, params, node.cluster,
                            node.cooperative, node.pdl)  # fmt: skip
 

@@ -18,7 +18,7 @@ import symtable
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from judge import canonical, ported_parts, region, taskfile
+from judge import canonical, launches, ported_parts, region, taskfile
 from judge.traces import Buffer, Call, Launch, Move, Trace, View, view
 from shared import kernel_language, native
 from shared.program import ITEM
@@ -119,9 +119,9 @@ class Writer:
         self.body += [f"room.take({copy}, {own})" for own, copy, changes in self.copied.values() if changes]
         self.body.append(f"return {self.output(call.output, call)}")
         if self.is_c:
-            ends = [at + b.bytes for places, part in zip(self.places, self.trace.parts()[:2])
+            ends = [region.pages(at, b.bytes)[1] for places, part in zip(self.places, self.trace.parts()[:2])
                     for at, b in zip(places, part.buffers)]  # fmt: skip
-            size = max(ends, default=0) + region.GUARD
+            size = max(ends, default=region.PAGE)
             self.body = [f"with _Room({size}) as room:", *(f"    {line}" for line in self.body)]
         self.body = checks + self.body
         made = [*self.head, "", *ported_parts.ARGUMENTS.splitlines(), *self.blocks, "", "",
@@ -315,8 +315,13 @@ class Writer:
         return f"{self.source(kernel['text'])}.{plain_word(kernel['name'])}[{where}]({', '.join(args)})"
 
     def call(self, node: Launch) -> str:
-        args = ", ".join(self.argument(a) for a in node.spec["args"])
-        return f"{self.source(node.spec['text'])}.{plain_word(node.spec['function'])}({args})"
+        args = [self.argument(a) for a in node.spec["args"]]
+        function = f"{self.source(node.spec['text'])}.{plain_word(node.spec['function'])}"
+        if self.is_c:
+            given = {view(raw, self.held).buffer for raw in launches.raw_tensors(node.spec)}
+            seen = region.seen((self.at[i], self.held[i].bytes) for i in given)
+            function, args = "room.call", [function, repr(seen), *args]
+        return f"{function}({', '.join(args)})"
 
     def argument(self, raw: object) -> str:
         """Of a launch, or what a name of a kernel means."""

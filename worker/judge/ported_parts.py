@@ -72,7 +72,8 @@ def _built(source, calls, options):
 
 class _Room:
     """Memory for one call of forward as it was when the kernels were judged: the same addresses, an
-    empty heap and stack, the same bytes where nothing has been written. One thread at a time."""
+    empty heap and stack, the same bytes where nothing has been written, and for each call of a kernel
+    nothing but its arguments. One thread at a time."""
 
     at, region, last, gap, stack = NUMBERS
 
@@ -124,6 +125,21 @@ class _Room:
         last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
         held = self.memory(at, (last + 1) * t.element_size() if t.numel() else 0, t.dtype)
         return held.as_strided(t.shape, t.stride()).copy_(t)
+
+    def call(self, kernel, seen, *args):
+        """With these pages of the region alone: where they begin and end."""
+        if _recording:
+            return kernel(*args)
+        self.protect(seen, 0)
+        kernel(*args)
+        self.protect(seen, 3)
+
+    def protect(self, seen, rights):
+        """The rest of the region."""
+        ends = [0, *(end for _, end in seen)]
+        for at, to in zip(ends, [*(begin for begin, _ in seen), self.size]):
+            if at < to and self.libc.mprotect(self.region + at, to - at, rights):
+                raise MemoryError(f"{to - at} bytes cannot be protected")
 
     def take(self, t, to=None):
         if _recording:

@@ -2,6 +2,10 @@
 every buffer of a trace. On the CPU it is a memfd; on CUDA, device memory with a descriptor
 (device_memory).
 
+On the CPU each buffer has pages of its own. A call of a library sees those of its arguments and no
+others (seen()): whatever it reads or writes beside them faults, in the judge's process and in a
+delivered file, which has the same layout (ported.py).
+
 The judge fills it with NaN, writes inputs, parameters and constants, and after the call copies out
 what it compares. Guard bytes between the buffers must not change. Truths are never in it.
 
@@ -17,6 +21,7 @@ import math
 import mmap
 import os
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -28,7 +33,7 @@ GUARD = 256  # bytes at least between two buffers
 GUARDS = 16  # so many of them at most
 FILL = 0xFF  # a NaN in every floating type, -1 in integers
 WORKSPACE = 64 << 20  # bytes of a large one
-PAGE = 4096
+PAGE = mmap.PAGESIZE
 
 
 # ---- where everything lies -------------------------------------------------------------
@@ -51,12 +56,18 @@ class Layout:
     used: list[tuple[int, int]] = field(default_factory=list)
     spare: list[tuple[int, int]] = field(default_factory=list)  # whole pages of large workspaces
 
+    def gaps(self) -> list[tuple[int, int]]:
+        """Where guard bytes lie: everything between the buffers and at both ends."""
+        used = sorted(self.used)
+        return list(zip([0, *(end for _, end in used)], [*(start for start, _ in used), self.size]))
+
 
 def lay_out(
     trace: Trace, inputs: list[Buffer], state: dict[str, Buffer], scratch: int, seed: int = 0
 ) -> Layout:
     """`scratch` is the number of bytes that kernels need besides the trace's buffers. With a secret
-    seed, nobody knows how far these lie apart, and how to get from one to another."""
+    seed, nobody knows how far these lie apart, and how to get from one to another. Without one, each
+    has pages of its own, with a page between them that no kernel may touch."""
     layout, at = Layout(), _Cursor(random.Random(seed) if seed else None)
     layout.inputs = [at.take(b.bytes) for b in inputs]
     layout.state = {name: at.take(b.bytes) for name, b in state.items()}
@@ -82,16 +93,30 @@ def lay_out(
 
 class _Cursor:
     def __init__(self, chance: random.Random | None) -> None:
-        self.at, self.used, self.chance = ALIGN + GUARD, [], chance
+        self.at, self.used, self.chance = ALIGN + GUARD if chance else GUARD, [], chance
 
     def take(self, size: int) -> int:
         start = -(-self.at // ALIGN) * ALIGN
-        self.at = start + size + GUARD * (self.chance.randint(1, GUARDS) if self.chance else 1)
+        if self.chance:
+            self.at = start + size + GUARD * self.chance.randint(1, GUARDS)
+        else:
+            self.at = pages(start, size)[1] + PAGE + GUARD
         self.used.append((start, start + size))
         return start
 
     def end(self) -> int:
         return -(-(self.at + ALIGN) // PAGE) * PAGE
+
+
+def pages(start: int, size: int) -> tuple[int, int]:
+    """Where the pages of a buffer with its guard bytes begin and end."""
+    return start // PAGE * PAGE, -(-(start + size + GUARD) // PAGE) * PAGE
+
+
+def seen(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """All that a call of a library sees of the region: where the pages of these buffers begin and end.
+    `spans` has the start and the size of each that it is given."""
+    return tuple(sorted({pages(start, size) for start, size in spans}))
 
 
 def _place_buffer(b: Buffer, layout: Layout, at: _Cursor, inputs: list[Buffer]) -> int:
@@ -149,7 +174,7 @@ class Region:
         """Whether every byte outside the buffers is unchanged: one boolean, which stays on the
         device."""
         if self.guard is None:
-            self.guard = _between(self.layout).to(self.bytes.device)
+            self.guard = torch.cat([torch.arange(*gap) for gap in self.layout.gaps()]).to(self.bytes.device)
             self.tail = self.bytes[self.layout.size :]  # devices give whole units of memory
         least = self.bytes[self.guard].min()  # no byte is larger than FILL
         if self.tail.numel():
@@ -160,16 +185,6 @@ class Region:
         """Nobody looks at the memory again."""
         self.bytes = self.guard = self.tail = None
         self.views.clear()
-
-
-def _between(layout: Layout) -> torch.Tensor:
-    """Offsets of the guard bytes: everything between the buffers and at both ends."""
-    gaps, end = [], 0
-    for low, high in sorted(layout.used):
-        gaps.append(torch.arange(end, low))
-        end = high
-    gaps.append(torch.arange(end, layout.size))
-    return torch.cat(gaps)
 
 
 class HostRegion(Region):
@@ -186,6 +201,10 @@ class HostRegion(Region):
             self.map.madvise(mmap.MADV_REMOVE, low, high - low)
             at = high
         self.bytes[at:].fill_(FILL)
+
+    def guards(self) -> torch.Tensor:
+        """Without a tensor for each byte, which takes longer than all of a small call."""
+        return torch.tensor(all(self.map[a:b] == bytes([FILL]) * (b - a) for a, b in self.layout.gaps()))
 
     def close(self) -> None:
         super().close()

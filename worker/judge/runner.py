@@ -128,6 +128,9 @@ def _put_node(out: _Words, n: Node) -> None:
     elif isinstance(n, Call):
         out.put(5, n.function)
         _put_params(out, n.params)
+        out.put(len(n.seen))
+        for begin, end in n.seen:
+            out.put(begin, end)
     else:
         raise TypeError(f"not a node: {n!r}")
 

@@ -112,10 +112,11 @@ class Launch:
 @dataclass(frozen=True)
 class Call:
     """A function of a library, void f(const uint64_t *params): each parameter is a
-    word."""
+    word. It sees only these pages of the region: where they begin and end, in order."""
 
     function: int
     params: tuple[Param, ...]
+    seen: tuple[tuple[int, int], ...] = ()
 
 
 Node = Copy | Fill | Add | Launch | Call
