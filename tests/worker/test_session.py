@@ -816,6 +816,35 @@ def test_every_configuration_of_an_autotuner_must_be_right(odd: str, wanted: tup
     assert ("configuration 1 of the autotuner" in record["feedback"]) == (wanted != E3)
 
 
+FALLBACK = """
+@triton.autotune([triton.Config({{'B': 8}}, num_warps=64), triton.Config({{'B': 16}})], key=['n'])
+@triton.jit
+def relu_kernel(x, y, n, k, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    {odd}
+    tl.store(y + i, tl.maximum(v, 0.0) * k, mask=i < n)
+"""
+
+
+@pytest.mark.parametrize("odd, change", [
+    ("v = tl.minimum(v, 50.0) if B == 8 else v", None),
+    ("v = v if B == 8 else tl.minimum(v, 50.0)", "scaled"), ("k = k if B == 8 else 3.5", "numbers"),
+])  # fmt: skip
+def test_the_configuration_that_is_delivered_has_all_trials(odd: str, change: str | None) -> None:
+    """The first has more warps than there are: Triton and the judge do without it."""
+    source = task("return torch.relu(x) * k", "[torch.randn(4, 8), 3.5]", arguments="x, k")
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[lambda meta: (triton.cdiv(32, meta['B']),)](x, y, 32, k)
+        return y
+        """
+    record = verify(source, candidates.triton(FALLBACK.format(odd=odd), forward, arguments="x, k"))
+    assert said(record) == (E3 if change is None else ("wrong_values", None, "E0")), record["feedback"]
+    assert record["changed_only"] == change
+    assert change or "B=16, num_warps=4" in record["ported"]
+
+
 # ---- the first call and later ones -----------------------------------------------------
 
 CLAMPED = candidates.RELU_KERNEL.replace("relu_kernel", "clamped_kernel").replace(

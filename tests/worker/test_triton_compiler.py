@@ -259,6 +259,12 @@ def test_too_much_shared_memory_is_a_compile_error() -> None:
         built(text, [kernel(text)], [launch(args, num_warps=8)], 1 << 20, 1 << 20)
 
 
+@pytest.mark.parametrize("warps, said", [(64, "threads, required: 2048"), (1024, "threads"), (3, "power of 2"), (0, "power of 2")])
+def test_too_many_warps_are_a_compile_error(warps: int, said: str) -> None:
+    with pytest.raises(triton_common.CompileFailed, match=said):
+        built(COPY, [kernel(COPY)], [launch(copy_args(), num_warps=warps)], 1024, 1024)
+
+
 def tuned(*blocks: int) -> dict:
     configs = [{"grid": [1], "args": copy_args(B=b), "options": {"num_warps": 4}} for b in blocks]
     node = launch(configs[0]["args"], tuned=configs, num_warps=4)

@@ -85,7 +85,7 @@ def test_an_argument_of_another_form_or_outside_its_buffer_is_refused(arg: objec
         {"grid": ["1"]}, {"grid": [True]}, {"kernel": 1}, {"kernel": None}, {"args": []},
         {"args": {"__class__": 1}}, {"args": {"a b": 1}}, {"options": {"extern_libs": {"a": "/b"}}},
         {"options": {"ir_override": "/tmp/x.ttir"}}, {"options": {"num_warps": 1.5}},
-        {"options": {"num_warps": 128}}, {"options": {"num_ctas": 17}}, {"options": None},
+        {"options": {"num_warps": 1025}}, {"options": {"num_ctas": 17}}, {"options": None},
         {"options": {"default_dot_input_precision": "x"}}, {"op": "call"},
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ import torch
 import triton
 from compiler import NULL, Answer, Malformed, answer_of, as_number, node, value
 from shared import kernel_assembly, kernel_language
-from shared.program import ITEM
+from shared.program import ITEM, THREADS
 from shared.triton_common import (
     CompileFailed, Denied, Kernels, NoDevice, check_constant, define, dtype, layout, no_launch,
     gpu_target,
@@ -66,7 +66,7 @@ def _answer_request(request: dict, arch: int) -> bytes:
             compiled = _compile_launch(kernels, launch)
             if id(compiled) not in known:
                 _check_compiled(compiled)
-                _check_shared(compiled, arch)
+                _check_resources(compiled, arch)
                 known[id(compiled)] = made.module("cubin", compiled.asm["cubin"], [compiled.metadata.name])
             return [_triton_node(known[id(compiled)], compiled, launch)]
 
@@ -184,8 +184,12 @@ def _descriptor(kernels: Kernels, raw: list) -> Any:
 # ---- what was compiled -------------------------------------------------------
 
 
-def _check_shared(compiled: Any, arch: int) -> None:
+def _check_resources(compiled: Any, arch: int) -> None:
+    """What Triton finds out when it loads a binary; its autotuner does without such a configuration."""
     metadata = compiled.metadata
+    if 32 * metadata.num_warps > THREADS:
+        raise CompileFailed(f"{metadata.name}: out of resource: threads, required: {32 * metadata.num_warps}, "
+                            f"hardware limit: {THREADS}. Reducing `num_warps` may help.")  # fmt: skip
     most = _SHARED.get(arch, 49152)
     if metadata.shared > most:
         raise CompileFailed(

@@ -21,7 +21,7 @@ from judge.launches import Built, Family, Maker
 from judge.region import Layout, Region, sealed_file
 from judge.runner import Status
 from judge.steps import Ask, Device, End, Forged, Fork, Gone, NoChild, Release
-from judge.traces import BadTrace, Call, Launch, Refused, Trace
+from judge.traces import BadTrace, Call, Launch, Move, Refused, Trace
 from shared import inputs, program
 
 LATE = "late"  # how a child ends whose job has had its time (src/worker/host.c)
@@ -57,15 +57,15 @@ def not_started(gone: Gone) -> Exception:
 class Interpreter:
     orders = True  # it can run the programs of a grid in any order
 
-    def __init__(self, job: dict, trace: Trace, p: Progress) -> None:
-        self.job, self.trace, self.p = job, trace, p
+    def __init__(self, job: dict, trace: Trace, family: Family, p: Progress) -> None:
+        self.job, self.trace, self.family, self.p = job, trace, family, p
 
     def open(self, region: Region, built: Built | None) -> Generator:
         yield from start_child(self.job, self.job["pack"] + "+interpret")
         parts = [
             {"buffers": [[at, b.bytes] for at, b in zip(places, part.buffers)],
              "left": [i for i, b in enumerate(part.buffers) if not b.may_change()],
-             "nodes": part.raw["nodes"]}
+             "nodes": [self.node(node, raw, part, built) for node, raw in zip(part.nodes, part.raw["nodes"])]}
             for places, part in zip(region.layout.parts, self.trace.parts())
         ]  # fmt: skip
         message = {"op": "load", "source": self.job["candidate"], "kernels": self.trace.kernels,
@@ -75,6 +75,14 @@ class Interpreter:
         answer = yield Ask(message, self.job["deadlines"]["load_ms"], [region.fd])
         fail_if_broken(answer)
         fail_on_error(answer, self.p)
+
+    def node(self, node: Move | Launch, raw: dict, part: Call, built: Built | None) -> dict:
+        """As the trace has it; an autotuner's configuration that does not compile is another one, as
+        on a GPU."""
+        if not isinstance(node, Launch) or not node.tuned:
+            return raw
+        every = range(node.configurations())
+        return raw | {"tuned": [node.at(built.chosen(node, c, part, self.family)[0]) for c in every]}
 
     def run(self, part: int, config: int = 0, mute: bool = False, order: str | int = "forward",
             timed: bool = False, deadline_ms: int = 0) -> Generator:  # fmt: skip

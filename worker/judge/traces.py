@@ -157,7 +157,7 @@ class Move:
         return Fill(to, self.value) if self.op == "fill" else Add(to, int(self.value))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Launch:
     """A launch or call: JSON that the language's family reads. `tuned` has the configurations of an
     autotuner, each with what it changes."""
@@ -173,6 +173,12 @@ class Launch:
     def at(self, config: int) -> dict:
         """The launch under that configuration: grid, arguments, options."""
         return self.tuned[config] if self.tuned else self.spec
+
+    def settle(self, config: int) -> None:
+        """Makes that configuration the launch: there is no other from now on."""
+        self.spec.update(self.tuned[config])
+        del self.spec["tuned"]
+        self.tuned = ()
 
 
 @dataclass

@@ -22,7 +22,7 @@ PARTS = 1000  # of a tuple, names of a kernel
 _DTYPE = re.compile(r"(pointer<){0,2}[a-z][a-z0-9]{1,10}>{0,2}")
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 _RANGES = {
-    "num_warps": (1, 64), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
+    "num_warps": (0, 1024), "num_stages": (0, 64), "num_ctas": (1, 16), "maxnreg": (1, 512),
     "enable_fp_fusion": (0, 1), "launch_cooperative_grid": (0, 1), "launch_pdl": (0, 1),
     "debug": (0, 1),
 }  # whole numbers from and to  # fmt: skip

@@ -261,18 +261,18 @@ def attempt(
         trace, names = yield from recorded(job, facts, p, builds, own_weights)
         family = FAMILIES[job["family"]]
         built = None
-        if not interpreted(job):
+        if not interpreted(job) or trace.configurations() > 1:
             built = yield from compiled(job, trace, family, p, builds)
         try:
             yield from judged(job, facts, trace, names, built, p, o, own_weights)
         except Verdict as end:
-            if _not_judged(end):  # whether it compiles is known all the same
+            if _not_judged(end) and built is None:  # whether it compiles is known all the same
                 p.compiled = False
                 yield from compiled(job, trace, family, p, builds)
             raise
         if facts.numbers:
-            yield from with_other_numbers(job, facts, trace, p, builds, o, own_weights)
-        if interpreted(job):
+            yield from with_other_numbers(job, facts, trace, built, p, builds, o, own_weights)
+        if built is None:
             built = yield from compiled(job, trace, family, p, builds)
         if p.timing:
             found = yield from timing.compiled_baseline(job, torch_device(job["device"]))
@@ -311,13 +311,9 @@ def exported(
     """The file that is delivered, or why there is none. It is recorded like a candidate, without the
     pack's rules: its calls must be the one that was judged. What the file has of a construction, as
     constants or numbers, must be the same under another seed."""
-    config = (p.timing or {}).get("configuration") or 0
 
     def choose(launch: traces.Launch, call: traces.Call) -> dict:
-        """The fastest configuration, or without timing the first."""
-        if not launch.tuned:
-            return launch.spec
-        return launch.at(built.chosen(launch, config, call, FAMILIES[job["family"]])[0])
+        return launch.at(delivered(job, launch, call, built, p))
 
     made, why = ported.write_out(job, facts, trace, names, built, choose, judged_on(job, p))
     if made is None:
@@ -337,6 +333,13 @@ def exported(
         said = getattr(problem, "text", None) or str(problem)
         return None, f"the file made of the trace cannot be recorded: {said}"
     return made.text, None
+
+
+def delivered(job: dict, launch: traces.Launch, call: traces.Call, built: Built, p: Progress) -> int:
+    """The configuration of a launch that the file has: the fastest, or without timing the first that
+    compiles. Each trial and the muted call had it."""
+    config = (p.timing or {}).get("configuration") or 0
+    return built.chosen(launch, config, call, FAMILIES[job["family"]])[0] if launch.tuned else 0
 
 
 def judged_on(job: dict, p: Progress) -> str:
@@ -605,16 +608,18 @@ def _not_judged(problem: Exception) -> bool:
 def make_executor(job: dict, trace: Trace, p: Progress) -> DeviceRunner | Interpreter | LibraryRunner:
     family = FAMILIES[job["family"]]
     if interpreted(job):
-        return Interpreter(job, trace, p)
+        return Interpreter(job, trace, family, p)
     kind = LibraryRunner if job["device"] == "cpu" else DeviceRunner
     return kind(job, trace, family, p)
 
 
 def with_other_numbers(
-    job: dict, facts: Facts, trace: Trace, p: Progress, builds: Builds, o: object, own_weights: bool
-) -> Generator:
+    job: dict, facts: Facts, trace: Trace, built: Built | None, p: Progress, builds: Builds, o: object,
+    own_weights: bool,
+) -> Generator:  # fmt: skip
     """One trial with other floats among forward's arguments. It has its own recording, in which
-    only scalars, sizes and grids may differ from the trace that was judged."""
+    only scalars, sizes and grids may differ from the trace that was judged, and its autotuners have
+    no choice left."""
     if job["device"] != "cpu":
         yield Device()
     seed = inputs.derive(job["seed"], "numbers")
@@ -626,10 +631,14 @@ def with_other_numbers(
     if traces.outline(again) != traces.outline(trace):
         raise Verdict("hack", "record", "For other numbers among its arguments forward does something "
                       "else: only scalars, sizes and grids may differ.", "trace-varies")  # fmt: skip
-    built = None
+    for call, its in zip(trace.calls, again.calls):
+        for launch, same in zip(call.launches(), its.launches()):
+            if launch.tuned:
+                same.settle(delivered(job, launch, call, built, p))
+    binaries = None
     if not interpreted(job):
-        built = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
-    yield from judged(job, other, again, names, built, p, o, own_weights, seed)
+        binaries = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
+    yield from judged(job, other, again, names, binaries, p, o, own_weights, seed)
 
 
 def examine(
@@ -642,7 +651,7 @@ def examine(
     session = Session(job, facts, trace, names, asked, executor, p)
     p.stage, started = "trials", time.monotonic()
     try:
-        session.make_region(built.scratch() if built else 0, o)
+        session.make_region(0 if interpreted(job) or built is None else built.scratch(), o)
         yield from executor.open(session.region, built)
         if numbers_seed is not None:
             yield from session.numbers(numbers_seed)
