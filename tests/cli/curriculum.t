@@ -118,7 +118,7 @@ like "$out" "1 task,*pieces are not included*" "an estimate says that pieces are
 set -- --dsl c-cpu --device cpu --tasks two/starter --attempts 3 --batch 2 --force --no-timing
 run run "$@" --cassette told.jsonl --method sampling --curriculum-from coarse --out no
 is $status 2 "a method that shows no solved kernel is refused"
-like "$err" "*sampling shows the pack's seeds alone*--piece-example*" "… with the remedy"
+like "$err" "*sampling shows only the pack's seeds*--piece-example*" "… with the remedy"
 run run "$@" --cassette told.jsonl --method combined --curriculum-from coarse --refine-after 2 --out no
 like "$err" "*--refine-after counts the iterations of --method monkeys in strict order*" "a method without iterations cannot refine"
 run run "$@" --cassette told.jsonl --refine-after 2 --out no
