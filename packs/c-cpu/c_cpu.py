@@ -23,10 +23,13 @@ recording = False  # by adapter.py; nothing is computed here in any process
 
 # The same source gives the same instructions on every machine of an architecture:
 # nothing here looks at the CPU it runs on (no -march=native), and no rule of
-# floating-point arithmetic is given up (no -ffast-math).
+# floating-point arithmetic is given up (no -ffast-math). What C leaves open is the same, too: a
+# variable that was never set has a value, and the stack has no number of its own for each process. The
+# functions of the machine's headers are declared there, and not defined.
 _FLAGS = (
     "-std=c11 -D_DEFAULT_SOURCE -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math "
-    "-fno-strict-aliasing -Wall -Wno-unused-function -Wno-unknown-pragmas "
+    "-fno-strict-aliasing -ftrivial-auto-var-init=pattern -fno-stack-protector -U_FORTIFY_SOURCE "
+    "-D__NO_INLINE__ -Wall -Wno-unused-function -Wno-unknown-pragmas "
     "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion "
     "-Werror=incompatible-pointer-types -Werror=return-type"
 )

@@ -45,7 +45,9 @@ run check --dsl triton $(cat "$work/honest")
 is "$status $(printf '%s\n' "$out" | grep -c ': accepted$')" "0 $(wc -l <"$work/honest")" "every honest Triton kernel of the tests is accepted"
 run check --dsl gluon "$root/tests/verify/gluon"/*.py
 is $status 0 "… and every one in Gluon"
-run check --dsl c-cpu "$root/tests/verify/c-cpu"/*.py "$root/tests/verify/honest"/c_*.py
+mkdir "$work/c"
+python3 "$root/tests/verify/patches.py" "$work/c" 'c_*' >"$work/.list"
+run check --dsl c-cpu "$root/tests/verify/c-cpu"/*.py "$root/tests/verify/honest"/c_*.py "$work/c"/*.py
 is $status 0 "… and in C"
 run check --dsl triton "$work"
 is $status 2 "a folder is no file"

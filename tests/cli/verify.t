@@ -29,6 +29,7 @@ for list in honest honest-styles honest-c-cpu starter-c-cpu; do
     awk -v at="$root/tests/verify/" '{ print at $1, at $2 }' "tests/verify/$list.list" >"$work/lists/$list.list"
 done
 python3 -B tests/verify/patches.py "$work/lists" 'style_*' >>"$work/lists/honest-styles.list"
+python3 -B tests/verify/patches.py "$work/lists" 'c_*' >>"$work/lists/honest-c-cpu.list"
 kinds() {
     [ "${VERIFY:-}" != all ] || set -- "$1" "[^/]*"
     grep -E "/($(printf %s "${2:-$kinds}" | tr -s ' \n' '|'))\.py\$" "$work/lists/$1"

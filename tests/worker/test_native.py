@@ -237,6 +237,19 @@ def test_other_pointers_take_any_dtype_and_none_is_null() -> None:
     assert x.tolist() == [0, 1] and y.tolist() == [2, 2, 2, 2]
 
 
+def test_arrays_with_sizes_of_their_own_are_pointers_to_what_they_consist_of() -> None:
+    lib = c_cpu.build(
+        "void f_kernel(int n, int d, const float a[n][d], const float (*restrict b)[d], float y[static n],\n"
+        "              [[maybe_unused]] int unused)\n"
+        "{ for (int i = 0; i < n; i++) y[i] = a[i][d - 1] + b[i][0]; }\n"
+    )
+    x, y = torch.arange(6.0).reshape(2, 3), torch.empty(2)
+    lib.f_kernel(2, 3, x, 10 * x, y, 0)
+    assert y.tolist() == [2, 35]
+    with pytest.raises(TypeError, match=r"'b' \(const float \( ?\*restrict b ?\)\[d\]\): expected a tensor of dtype torch.float32"):
+        lib.f_kernel(2, 3, x, x.double(), y, 0)
+
+
 def test_views_arrive_at_their_own_address() -> None:
     x, y = torch.arange(10.0), torch.zeros(10)
     c_cpu.build(ADD_ONE).add_one_kernel(x[4:8], y.view(2, 5)[1], 4)
@@ -329,8 +342,10 @@ def test_types_python_cannot_pass_are_refused_when_called() -> None:
         "void by_struct(struct pair p) {}\n"
         "void by_double_pointer(float **x) {}\n"
         "void by_function(int (*f)(int)) {}\n"
+        "void by_pointers(int n, float *x[n]) {}\n"
+        "void by_pointer_to_pointers(float *(*x)[4]) {}\n"
     )
-    for name in ("by_struct", "by_double_pointer", "by_function"):
+    for name in ("by_struct", "by_double_pointer", "by_function", "by_pointers", "by_pointer_to_pointers"):
         with pytest.raises(TypeError, match=rf"{name}\(\) parameter '\w+': the type of"):
             getattr(lib, name)
 
@@ -351,6 +366,47 @@ def test_types_are_seen_through_macros_and_typedefs() -> None:
     with pytest.raises(TypeError, match="torch.float32"):
         lib.single_kernel(x, 3)
     assert not hasattr(lib, "never_kernel")
+
+
+FUNCTIONS = """
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static int by_first_byte(const void *a, const void *b) { return *(const uint8_t *)a - *(const uint8_t *)b; }
+void sort_kernel(void *items, long count, long size) { qsort(items, count, size, by_first_byte); }
+void find_kernel(const uint8_t *items, int n, int64_t *found)
+{
+    for (int i = 0; i < 256; i++) {
+        uint8_t key = i, *at = bsearch(&key, items, n, 1, by_first_byte);
+        found[i] = at ? at - items : -1;
+    }
+}
+void memory_kernel(const uint8_t *x, int64_t *y)
+{
+    void *p;
+    y[0] = memcmp(x, x + 1, 2), y[1] = memcmp(x + 1, x, 2), y[2] = memcmp(x, x, 3), y[3] = memcmp(x, x + 1, 0);
+    y[4] = posix_memalign(&p, 3, 8) == EINVAL && posix_memalign(&p, 64, 1l << 50) == ENOMEM;
+    y[5] = posix_memalign(&p, 4096, 5) == 0 && (uintptr_t)p % 4096 == 0;
+    free(p);
+}
+"""
+
+
+def test_what_is_compiled_in_for_libc_does_what_libc_does(toolchain: native.Toolchain) -> None:
+    lib = native_record.library(FUNCTIONS, toolchain, "cpu")
+    for count, size in [(0, 4), (1, 4), (2, 1), (3, 8), (5, 3), (64, 16), (100, 7), (1000, 4)]:
+        x = torch.randint(0, 20, (count, size), dtype=torch.uint8)
+        wanted = sorted(x.tolist(), key=lambda row: row[0])
+        lib.sort_kernel(x, count, size)
+        assert x.tolist() == wanted  # equal ones stay in their order
+    for items in ([], [7], [0, 3, 9], sorted({*range(1, 250, 3)})):
+        found = torch.empty(256, dtype=torch.int64)
+        lib.find_kernel(torch.tensor(items, dtype=torch.uint8), len(items), found)
+        assert found.tolist() == [items.index(i) if i in items else -1 for i in range(256)]
+    y = torch.empty(6, dtype=torch.int64)
+    lib.memory_kernel(torch.tensor([3, 200, 4], dtype=torch.uint8), y)
+    assert y.tolist() == [-197, 197, 0, 0, 1, 1]
 
 
 # ---- building -------------------------------------------------------------------

@@ -85,6 +85,10 @@ HONEST = {
     "a_gnu_function": "#define _GNU_SOURCE\n#include <math.h>\nvoid f(float *x) { float s, c; sincosf(x[0], &s, &c); x[0] = s + exp10f(c); }\n",
     "own_function": "static float exp10f(float v) { return v; }\nvoid f(float *x) { x[0] = exp10f(x[0]); }\n",
     "words": "void f(float *x) { const char *s = \"__asm__ %: # // \\\" \\\\ ?\"; int end = 0, asm_ = '\\'', _t = s[0]; x[end] = asm_ + _t; }\n",
+    "options": "#pragma GCC optimize(\"O3\", \"-ffast-math\")\n#pragma GCC optimize (\"tree-vectorize,omit-frame-pointer,no-tree-loop-distribute-patterns\")\n"
+               "#pragma GCC optimize 3\nvoid f(float *x) { x[0] = 0; }\n",
+    "attributes_of_c23": "[[nodiscard]] static float g(float v, [[maybe_unused]] int n) { return v; }\n"
+                         "void f(float *x) { [[maybe_unused]] int k = 3; switch ((int)x[0]) { case 0: x[0] = 1; [[fallthrough]]; default: x[0] += g(1, 2); } }\n",
     "pragmas": "#pragma GCC push_options\n#pragma GCC optimize(\"O3,unroll-loops\")\n#pragma GCC diagnostic ignored \"-Wunused\"\n"
                "void f(float *x) {\n#pragma omp simd reduction(+:s)\n    for (int i = 0; i < 8; i++) x[i] = 0;\n#pragma STDC FP_CONTRACT ON\n}\n#pragma GCC pop_options\n#pragma once\n",
 }  # fmt: skip
@@ -141,6 +145,11 @@ def test_what_tells_of_the_machine_is_refused(body: str) -> None:
     "__attribute__((constructor)) void g(void) {}", "__attribute__((__ifunc__(\"r\"))) void g(void);",
     '__attribute__((target("arch=native"))) void g(void) {}', '__attribute__((aligned(__COUNTER__))) int x;',
     '__attribute__((aligned(({ __asm__("nop"); 8; })))) int x;', "int x __attribute__((unused)) = __COUNTER__;",
+    "<:<:gnu::constructor:>:> void g(void) {}", "[<:constructor:>] void g(void) {}", "int a<:3:>;", "void g(void) <% %>",
+    "[[constructor]] void g(void) {}", "[[gnu::section(\"x\")]] int a;", "x[ [ifunc(\"r\")]];", '[[aligned(__COUNTER__)]] int a;',
+    "_Pragma(\"weak f = g\")", "#pragma clang attribute push(__attribute__((constructor)), apply_to = function)",
+    "#pragma clang section bss(x)", "#pragma GCC optimize(\"O3\", \"profile-use\")", "#pragma GCC optimize(\"plugin=x\")",
+    "#pragma GCC optimize(\"stack-protector\")", "#pragma GCC optimize(\"no-trivial-auto-var-init\")", "#pragma GCC target(\"avx2\", \"arch=native\")",
     "__has_include", "__FILE__", "__TIME__", "__INCLUDE_LEVEL__", "int monkeys_x;",
 ])  # fmt: skip
 def test_a_text_that_is_more_than_c_is_refused(text: str) -> None:

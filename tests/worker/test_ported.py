@@ -375,10 +375,17 @@ TELLING = {
     "distance": c_file("(const char *)y - (const char *)x == 8192"),
     "heap": c_file("near(malloc(100)) && near(malloc(1 << 27)) && !((uintptr_t)malloc(7) & 63)", before="#include <stdlib.h>\n"
                    "static int near(void *p) { return (uintptr_t)p >> 32 == 0x2800; }"),
-    "stack": c_file("clean((char[1]){0})", before="static __attribute__((noinline)) int clean(char *up) { volatile int t[9999];"
+    "stack": c_file("clean((char[1]){0})", before="static __attribute__((noinline)) int clean(char *up) { volatile int *t = __builtin_alloca(39996);"
                     " int s = 0; for (int i = 0; i < 9999; i++) s |= t[i]; return !s && (uintptr_t)up >> 24 == 0x2803ff; }"),
     "rounding": c_file("({ volatile float t = 1e-37f; t * 0.01f != 0; })"),
     "unwritten": c_file("*(const int *)y == -1 && x[-1] != x[-1] && y[n] != y[n]"),
+    "order": c_file("compared(5) == 8 && compared(7) == 11", before="#include <stdlib.h>\nstatic int count(const void *a, const void *b) "
+                    "{ ++**(int *const *)a; return 0; }\nstatic int compared(int n) { int c = 0, *p[9] = {&c, &c, &c, &c, &c, &c, &c}; "
+                    "qsort(p, n, sizeof(*p), count); int all = c; return bsearch(p, p, n, sizeof(*p), count) == p + n / 2 ? all : 0; }"),
+    "overlap": c_file("shifted(\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst\", n + 30)", before=
+                      "static int shifted(const char *s, long k) { char t[99]; memcpy(t, s, 72); memcpy(t + 1, t, k); "
+                      "return !memcmp(t + 1, s, k) && memcmp(t + 2, s, k) == 1; }"),
+    "unset": c_file("y[0] = unset(), *(int *)y == (int)0xfefefefe", before="static __attribute__((noinline)) float unset(void) { float v; return v; }"),
     "a_name_of_pythons": c_file("!Py_IsInitialized()", before="int Py_IsInitialized(void) { return 0; }"),
 }  # fmt: skip
 SAME = """

@@ -63,7 +63,7 @@ template <class... A> constexpr bool monkeys_takes(void (*)(A...), const char *c
 
 def compile_libraries(request: dict, toolchain: Toolchain) -> bytes:
     """A shared object for each text that is called."""
-    library = replace(toolchain, output_flags=tuple(native.LIBRARY_FLAGS.split()))
+    library = replace(toolchain, output_flags=(*native.OWN_FLAGS, *native.LIBRARY_FLAGS.split()))
     options = native.command_line(library, ["-o", "kernel.so", *library.output_flags])
 
     def fill(made: Answer) -> None:
@@ -282,7 +282,7 @@ def native_identity(toolchain: Toolchain) -> str:
     facts = [native.compiler_version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
     modules = (__file__, native.__file__, plain_c.__file__, kernel_assembly.__file__)
     own = [Path(module).read_bytes() for module in modules]
-    return digest("\0".join(facts).encode() + b"".join(own))
+    return digest("\0".join([*facts, native.OWN_LIBC]).encode() + b"".join(own))
 
 
 def digest(data: bytes) -> str:

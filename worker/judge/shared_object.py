@@ -34,11 +34,12 @@ _MATHS = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 "
     "expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround "
     "log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder "
-    "remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn"
+    "remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn "
+    "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal "
+    "csin csinh csqrt ctan ctanh"
 ).split()
 _OTHERS = (
-    "memcpy memmove memset memcmp memchr strlen strcmp strncmp strcpy strncpy strchr qsort "
-    "bsearch abs labs llabs div ldiv lldiv abort "
+    "memcpy memmove memset memchr strlen abs labs llabs div ldiv lldiv abort "
     "__memcpy_chk __memmove_chk __memset_chk __stack_chk_fail __finite __finitef __isnan __isnanf "
     "__isinf __isinff __fpclassify __fpclassifyf __signbit __signbitf"
 ).split()
@@ -89,8 +90,8 @@ def check_library(data: bytes) -> None:
                       "(ifunc, thread-local): define plain functions.")  # fmt: skip
     if unknown := sorted(imported - IMPORTS):
         raise NotPure(f"The source calls {_shown_names(unknown)}, which a kernel may not: only functions of "
-                      "math.h, memcpy and its relatives, malloc and its relatives, and qsort are "
-                      "there. One thread, no files, no clock, no random numbers.")  # fmt: skip
+                      "math.h and complex.h, memcpy and its relatives, malloc and its relatives, "
+                      "qsort and bsearch are there. One thread, no files, no output, no clock, no random numbers.")  # fmt: skip
     _check_relocations(data, machine, segments, tags, symbols)
 
 

@@ -161,13 +161,15 @@ MONKEYS_OWN void *__wrap_realloc(void *at, unsigned long size)
     return new;
 }}
 """
+# What a kernel may call in the place of the machine's functions.
+OWN_LIBC = HEAP + Path(__file__).with_name("c_functions.c").read_text()
 # No start files: what they bring runs when a library is loaded, and keeps memory. Its own functions
 # are its own, whatever a process has under their names.
 LIBRARY_FLAGS = (
     "-shared -nostartfiles -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-Bsymbolic -Wl,--hash-style=sysv "
-    "-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free "
     "-Wl,--as-needed -lm"
 )
+OWN_FLAGS = [f"-Wl,--wrap={name}" for name in re.findall(r"__wrap_(\w+)\([^;]*\n\{", OWN_LIBC)]
 WORDS = {
     "p": "(void *)monkeys_words[{}]",
     "i": "(long long)monkeys_words[{}]",
@@ -226,7 +228,7 @@ def check_source(source: object) -> str:
 
 def stubs(launches: list) -> list[str]:
     """What is compiled behind a text to call its functions with words."""
-    made = [HEAP, REAL, APART]
+    made = [OWN_LIBC, REAL, APART]
     for name, kinds in launches:
         words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
         made.append(f"static void monkeys_body_{name}(const unsigned long long *monkeys_words)\n"

@@ -30,6 +30,7 @@ C_TOKEN = _token_pattern(r"[\w.]", "%:|<:")
 CXX_TOKEN = _token_pattern(r"[\w.]|'(?=\w)", "%:|<%|%>|:>|<:(?!:[^:>])")
 LINE_MARKER = re.compile(r'^#\s+(\d+)\s+"((?:\\.|[^"\\])*)"')
 ATTRIBUTE_WORDS = frozenset(["__attribute__", "__attribute"])
+_C23_ATTRIBUTE = re.compile(r"\[\s*\[[^][]*\]\s*\]")
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ def _without_attributes(own: str, language: Language) -> Iterator[str]:
     type's size, so that no alias is made of it, `__global__` and the like when it
     says where code runs, and nothing otherwise."""
     skipping, depth = False, 0
-    for line in own.split("\n"):
+    for line in _C23_ATTRIBUTE.sub(" ", own).split("\n"):
         if line.lstrip().startswith("#"):
             continue
         for token in tokens(line, language):
@@ -357,19 +358,30 @@ def _parameter(
 ) -> Parameter:
     words = words[: words.index("=")] if "=" in words else words  # a default value
     text = _spell(words)
+    words = _as_array(words)
     array = words.index("[") if "[" in words else len(words)
     plain, suffix = words[:array], words[array:]
     names = [w for w in plain if _is_word(w) and w not in QUALIFIERS]
     odd = {"(", "&", "<"} & set(plain)  # a function, a reference, a template
     if not names or odd or not _is_word(plain[-1]):
         return Parameter(names[-1] if names else text, text, None)
-    stars = plain.count("*") + suffix.count("[")
+    stars = plain.count("*") + bool(suffix)  # the rows of x[n][d] follow each other
     kind = _scalar_type(plain[:-1], aliases, language) if stars < 2 else None
     if stars == 1 and (kind is None or kind.kind == "stream"):
         kind = CType("void")  # a vector type, a struct: the tensor's dtype says nothing
     if kind and not stars and not kind.by_value:
         kind = None
     return Parameter(plain[-1], text, kind, stars == 1)
+
+
+def _as_array(words: list[str]) -> list[str]:
+    """`float (*x)[d]` as `float x[][d]`."""
+    if "(" not in words or ")" not in words:
+        return words
+    start, end = words.index("("), words.index(")")
+    if words[start + 1 : start + 2] != ["*"] or words[end + 1 : end + 2] != ["["]:
+        return words
+    return [*words[:start], *words[start + 2 : end], "[", "]", *words[end + 1 :]]
 
 
 def _spell(words: list[str]) -> str:

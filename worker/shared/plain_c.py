@@ -30,15 +30,18 @@ _GNU = re.compile(r"^[ \t]*#[ \t]*define[ \t]+_GNU_SOURCE\b", re.M)
 _OWN = "monkeys_"  # of names that are generated
 _OPTION = {
     "target": re.compile(r"(?!.*native)[\w.+-]+(?:=[\w.+-]+)?", re.ASCII),
-    "optimize": re.compile(r"-?(?:O(?:[0-3sg]|fast)|(?=.*(?:unroll|peel|vector|math|contract|inline))[a-z-]+)"),
+    "optimize": re.compile(
+        r"-?O(?:[0-3sg]|fast)?|[0-3]|(?=.*(?:unroll|peel|vector|math|contract|inline|loop|tree-|ipa-|gcse|schedule"
+        r"|prefetch|frame-pointer|aliasing))-?[a-z-]+"
+    ),
 }
 _STRING = re.compile(r'"[\w ,.:;%=+-]*"', re.ASCII)
 _DIRECTIVE = re.compile(
     r"""\s*\#\s*(?:include\s*<(?P<header>[\w/]+)\.h>|define\s+_GNU_SOURCE(?:\s+1)?|pragma\s+(?:
       GCC\s+(?:ivdep|unroll[\s\d()*+/-]*|push_options|pop_options
-        |(?P<kind>target|optimize)\s*\(?\s*(?P<options>"[^"\\]*")\s*\)?
+        |(?P<kind>target|optimize)\s*\(?\s*(?P<options>[0-3]|"[^"\\]*"(?:\s*,\s*"[^"\\]*")*)\s*\)?
         |diagnostic\s+(?:push|pop|(?:ignored|warning|error)\s+"-W[\w=+-]*"))
-      |(?:STDC|omp|clang|unroll|nounroll|ivdep|vector|novector|simd|once|pack)\b[\w\s(),:=+*-]*))\s*""",
+      |(?:STDC|omp|clang\s+(?:loop|fp)|unroll|nounroll|ivdep|vector|novector|simd|once|pack)\b[\w\s(),:=+*-]*))\s*""",
     re.VERBOSE,
 )
 _TOKEN = re.compile(
@@ -57,7 +60,7 @@ _MATHS = (
 _BUILTINS = re.compile(
     rf"""(?:{_MATHS})(?:f|l|f16|f32|f64|f128|f32x|f64x|d32|d64|d128)?
       | isnormal|isinf_sign|is(?:greater|less)(?:equal)?|islessgreater|isunordered|fpclassify|tgmath|complex
-      | mem(?:cpy|move|set|cmp|chr)(?:_inline)?|mempcpy|str(?:len|cmp|ncmp|cpy|ncpy|chr)|l?l?abs
+      | mem(?:cpy|move|set|cmp|chr)(?:_inline)?|strlen|l?l?abs
       | malloc|calloc|realloc|aligned_alloc|free|alloca|alloca_with_align|abort|trap|unreachable
       | assume|assume_aligned|expect|expect_with_probability|prefetch|constant_p|choose_expr
       | types_compatible_p|offsetof|object_size|has_attribute|bit_cast|classify_type|va_\w+
@@ -73,13 +76,13 @@ _BUILTINS = re.compile(
 _ATTRIBUTES = frozenset(
     "access aligned alloc_align alloc_size always_inline artificial assume_aligned bf16 cleanup cold const "
     "deprecated diagnose_if enable_if error ext_vector_type fallthrough flatten format gnu_inline hot leaf "
-    "malloc may_alias mode neon_vector_type no_reorder no_sanitize noclone noinline noipa nonnull nonstring "
+    "malloc may_alias maybe_unused mode neon_vector_type no_reorder no_sanitize noclone nodiscard noinline noipa nonnull nonstring "
     "noreturn nothrow optimize packed pure returns_nonnull sentinel target transparent_union unused used "
     "vector_size visibility warn_if_not_aligned warn_unused_result warning".split()
 )
 _COMPILERS = re.compile(
     r"""__(?: (?:attribute|restrict|inline|const|volatile|signed|typeof|alignof|complex|real|imag|func|FUNCTION
-        |PRETTY_FUNCTION|extension)(?:__)? | auto_type | label__ | thread
+        |PRETTY_FUNCTION|extension)(?:__)? | assert_fail | auto_type | label__ | thread
       | u?int128(?:_t)? | float(?:80|128) | fp16 | bf16 | (?:sync|atomic)_\w+
       | v\d+[a-z]{2,4} | m(?:64|128|256|512)(?:[id]|bh|h)?(?:_u)? | mmask\d+ | aarch64_v\w+
       | [a-z]\d* | (?:ret|rev|reint|s|p)\d*_\d+ )""",
@@ -88,7 +91,7 @@ _COMPILERS = re.compile(
 # Of the intrinsics' headers, what tells of the machine and not of vectors. Of the linker, what names
 # places in the library.
 _MACHINES = re.compile(
-    r"""_MM_(?:GET|SET)_\w+ | _mm_(?:getcsr|setcsr|malloc|free|monitor\w*|mwait\w*|cl\w+)
+    r"""_MM_(?:GET|SET)_\w+ | _mm_(?:getcsr|setcsr|monitor\w*|mwait\w*|cl\w+)
       | _(?:rd(?:tsc|pmc|pid|rand|seed|ssp)|(?:read|write)[fg]sbase|get_ssp|inc_ssp|rstorssp|saveprevssp|setssbsy
         |clrssbsy|x(?:get|set)bv|x(?:begin|end|abort|test|save|rstor|susldtrk|resldtrk)|fx(?:save|rstor)
         |t?pause|umonitor|umwait|ptwrite|enclu|encls|enclv|pconfig|wb(?:no)?invd|wrss|wruss|stui|clui|testui
@@ -103,6 +106,7 @@ _LINE = re.compile(r"[\t\x20-\x7e]*")
 _BLANK = 10000  # lines at once, whatever a #line says
 _MOST = 1 << 20  # characters
 _LONG = 500  # characters of a directive
+_OTHER = ("//", "/*", "??", "<:", ":>", "<%", "%>", "%:")  # spellings of comments, brackets and #
 _BARRIER = ["(", '""', ":", ":", ":", '"memory"', ")"]
 
 
@@ -162,8 +166,8 @@ def _check_directive(line: str, number: int) -> None:
     if found["header"] and found["header"] not in HEADERS:
         raise NotPlain(f"line {number}: the header {found['header']}.h is not there; there are those of C "
                        "itself and of vector intrinsics")  # fmt: skip
-    if found["kind"]:
-        _check_options(found["kind"], found["options"], number)
+    for options in found["kind"] and re.findall('"[^"]*"', found["options"]) or []:
+        _check_options(found["kind"], options, number)
 
 
 def _check_options(kind: str, text: str, number: int) -> None:
@@ -180,7 +184,7 @@ def _line_words(line: str, number: int) -> Iterator[str]:
     at = 0
     while at < len(line):
         match = _TOKEN.match(line, at)
-        if not match or line.startswith(("//", "/*", "%:", "??"), at):
+        if not match or line.startswith(_OTHER, at):
             raise NotPlain(f"line {number}: {line[at : at + 10]!a} cannot be read as C")
         if "??" in match.group():
             raise NotPlain(f"line {number}: trigraphs are not there")
@@ -196,12 +200,10 @@ def _check_words(words: list[tuple[str, int]]) -> None:
         if word in ("__asm__", "__asm") and (barrier := _barrier(words, at + 1)):
             at = barrier
             continue
-        if word.startswith("__attribute"):
-            at = _check_attribute(words, at + 1)
+        if word.startswith("__attribute") or [w for w, _ in words[at : at + 2]] == ["[", "["]:
+            at = _check_attribute(words, at + (word != "["))
             continue
-        if [w for w, _ in words[at : at + 2]] == ["[", "["]:
-            raise NotPlain(f"line {number}: attributes are written __attribute__((…))")
-        if word.startswith(("__", _OWN)) or word == "asm" or _MACHINES.fullmatch(word):
+        if word.startswith(("__", _OWN)) or word in ("asm", "_Pragma") or _MACHINES.fullmatch(word):
             _check_name(word, number)
         at += 1
 
@@ -224,11 +226,11 @@ def _check_name(word: str, number: int) -> None:
 
 
 def _check_attribute(words: list[tuple[str, int]], at: int) -> int:
-    """From behind the word; the place behind the attribute."""
+    """From its first bracket, `((` or C23's `[[`; the place behind the attribute."""
     depth, name = 0, ""
     while at < len(words):
         word, line = words[at]
-        depth += {"(": 1, ")": -1}.get(word, 0)
+        depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(word, 0)
         if depth == 2 and (word[0].isalpha() or word[0] == "_"):
             name = word.strip("_")
             if name not in _ATTRIBUTES:
