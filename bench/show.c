@@ -8,7 +8,8 @@
 #include "analyze/views.h"
 #include "base/mem.h"
 #include "base/tick.h"
-#include "run/attempt_view.h"
+#include "run/query.h"
+#include "run/task_view.h"
 #include "web/report.h"
 
 #include <stdio.h>
@@ -135,20 +136,25 @@ static void make_run(const char *dir, int64_t tasks, int64_t attempts)
 
 static double show_ms(const char *dir, int64_t task)
 {
-    int64_t start = tick_now_ns();
+    int64_t start = tick_now_ns(), best;
+    char *path = xasprintf("%s/run.db", dir);
     struct err e = ERR_INIT;
-    struct attempt_list l;
-    struct attempt_view a;
-    struct run_view v;
+    struct store *s = store_open(path, STORE_READ, NULL, &e);
+    json_t *tasks, *j, *whole;
 
-    if (run_view_open_tasks(dir, &v, &e) < 0 ||
-        run_view_load(&v, &v.task[task], &e) < 0 ||
-        run_attempt_list_make(&v, &v.task[task], &l, &e) < 0 ||
-        run_attempt_view_make(&v, run_task_best(&v.task[task]), &a, &e) < 0)
+    if (!s)
         BUG("%s", e.text);
-    run_attempt_view_release(&a);
-    run_attempt_list_release(&l);
-    run_view_close(&v);
+    query_texts(s);
+    tasks = query_list(s, "run/task/tasks", NULL, &e);
+    if (!tasks || task_view_best(s, task, &best, &e) < 0 ||
+        !(j = task_view(s, task, &e)) ||
+        !(whole = task_view_attempt(s, task, best, &e)))
+        BUG("%s", e.text);
+    json_decref(tasks);
+    json_decref(j);
+    json_decref(whole);
+    store_close(s, &e);
+    free(path);
     return (double)(tick_now_ns() - start) / 1e6;
 }
 

@@ -22,7 +22,7 @@ static int analysis_make(void *arg, const char *table, struct err *e);
 static int analysis_rows(struct analysis *a, const char *name, int64_t nr,
                          query_fn *fn, void *arg, struct err *e)
 {
-    struct query_db d = {a->db, analysis_make, a};
+    struct query_db d = {.db = a->db, .make = analysis_make, .arg = a};
     json_t *given = json_pack("{s:I}", "nr", (json_int_t)nr);
     char *file = xasprintf("analyze/%s", name);
     int rc = query_each(&d, file, given, fn, arg, e);

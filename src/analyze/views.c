@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/str.h"
-#include "run/attempt_view.h"
 #include "run/summary.h"
+#include "run/task_view.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>
@@ -702,50 +702,62 @@ json_t *views_kernels(struct run_view *const *runs, size_t n, struct err *e)
 /* ---- one task ---- */
 
 /* What changed in the code since the attempt before. */
-static int task_add_diff(json_t *j, struct run_view *v,
-                         const struct run_task *t, const struct attempt_view *a,
-                         struct err *e)
+static int task_add_diff(json_t *j, struct store *s, int64_t task,
+                         int64_t attempt, struct err *e)
 {
-    const struct run_attempt *before = run_attempt_view_before(t, a);
-    struct buf out;
-    int rc;
+    const json_t *code = json_object_get(json_object_get(j, "attempt"), "code");
+    bool wanted =
+        json_is_string(code) && json_string_length(code) <= VIEWS_LONGEST_TEXT;
+    json_t *found = task_view_diff(s, task, attempt, e);
 
-    json_object_set_new(
-        j, "before", before ? json_integer(before->row.attempt) : json_null());
-    if (!before || !a->code.p || a->code.n > VIEWS_LONGEST_TEXT)
-        return json_object_set_new(j, "diff", json_null());
-    buf_init(&out, BUF_UNLIMITED);
-    rc = run_attempt_view_diff(v, before, a, &out, e);
-    json_object_set_new(j, "diff", jsn_text(buf_str(&out), out.len));
-    buf_release(&out);
-    return rc;
+    json_object_set(j, "before",
+                    found ? json_object_get(found, "before") : json_null());
+    json_object_set(j, "diff",
+                    found && wanted ? json_object_get(found, "diff")
+                                    : json_null());
+    json_decref(found);
+    return e->kind == ERR_NONE ? 0 : -1;
+}
+
+/* Adds one attempt in full; takes the reference, and returns NULL without it. */
+static json_t *task_add_attempt(json_t *j, struct store *s, int64_t task,
+                                int64_t attempt, struct err *e)
+{
+    json_t *whole = j ? task_view_attempt(s, task, attempt, e) : NULL;
+
+    if (whole && json_object_set_new(j, "attempt", whole) == 0 &&
+        task_add_diff(j, s, task, attempt, e) == 0)
+        return views_cut(j);
+    json_decref(j);
+    return NULL;
 }
 
 json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
                    struct err *e)
 {
-    const struct run_attempt *row =
-        attempt ? run_view_attempt(t, attempt) : run_task_best(t);
-    struct attempt_list list;
-    struct attempt_view a;
-    json_t *j = NULL;
+    int64_t task = t->row.ord;
+    json_t *j;
 
-    if (attempt && !row)
+    if (!attempt && task_view_best(v->store, task, &attempt, e) < 0)
         return NULL;
-    if (run_attempt_list_make(v, t, &list, e) < 0)
-        return NULL;
-    if (!row) {
-        j = run_attempt_view_json(&list, NULL);
-    } else if (run_attempt_view_make(v, row, &a, e) == 0) {
-        j = run_attempt_view_json(&list, &a);
-        if (task_add_diff(j, v, t, &a, e) < 0) {
-            json_decref(j);
-            j = NULL;
-        }
-        run_attempt_view_release(&a);
-    }
-    run_attempt_list_release(&list);
+    j = task_view(v->store, task, e);
+    return attempt ? task_add_attempt(j, v->store, task, attempt, e)
+           : j     ? views_cut(j)
+                   : NULL;
+}
+
+json_t *views_lines(struct run_view *v, struct run_task *t, struct err *e)
+{
+    json_t *j = task_view(v->store, t->row.ord, e);
+
+    json_object_del(j, "attempt");
     return j ? views_cut(j) : NULL;
+}
+
+json_t *views_attempt(struct run_view *v, struct run_task *t, int64_t attempt,
+                      struct err *e)
+{
+    return task_add_attempt(json_object(), v->store, t->row.ord, attempt, e);
 }
 
 /* ---- who verifies ---- */

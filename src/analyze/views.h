@@ -48,6 +48,10 @@ extern const struct views_one {
  * attempt. */
 json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
                    struct err *e);
+/* Its two halves: without any attempt in full, and only that. */
+json_t *views_lines(struct run_view *v, struct run_task *t, struct err *e);
+json_t *views_attempt(struct run_view *v, struct run_task *t, int64_t attempt,
+                      struct err *e);
 
 /* The hint that ends a feedback, borrowed from it; NULL: there is none. */
 const char *views_hint(const char *feedback);

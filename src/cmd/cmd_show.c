@@ -1,12 +1,13 @@
 /* cmd_show.c: monkeys show: one task of a run, one attempt in full. */
 #include "analyze/table.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "run/attempt_view.h"
+#include "run/query.h"
+#include "run/task_view.h"
 #include "verify/verdict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,76 +103,84 @@ static bool show_begins_so(const char *id, const char *word)
 }
 
 /* How many tasks fit; *found is the first. */
-static size_t show_count_fits(struct run_view *v, const char *word,
+static size_t show_count_fits(const json_t *tasks, const char *word,
                               bool (*fits)(const char *, const char *),
-                              struct run_task **found)
+                              int64_t *found)
 {
-    size_t n = 0;
+    const json_t *t;
+    size_t n = 0, i;
 
-    for (size_t i = 0; i < v->all; i++)
-        if (fits(v->task[i].row.id, word) && n++ == 0)
-            *found = &v->task[i];
+    json_array_foreach(tasks, i, t) if (fits(jsn_str(t, "id"), word) &&
+                                        n++ == 0) *found = (int64_t)i;
     return n;
 }
 
-static int show_several(struct run_view *v, const char *word,
+static int show_several(const json_t *tasks, const char *word,
                         bool (*fits)(const char *, const char *), size_t n,
                         struct err *e)
 {
-    struct buf names;
-    size_t named = 0;
+    struct buf names = BUF_INIT;
+    size_t named = 0, i;
+    const json_t *t;
 
-    buf_init(&names, BUF_UNLIMITED);
-    for (size_t i = 0; i < v->all && named < MOST_NAMED; i++)
-        if (fits(v->task[i].row.id, word))
-            buf_printf(&names, "%s%s", named++ ? ", " : "", v->task[i].row.id);
+    json_array_foreach(tasks, i, t) if (named < MOST_NAMED &&
+                                        fits(jsn_str(t, "id"), word))
+        buf_printf(&names, "%s%s", named++ ? ", " : "", jsn_str(t, "id"));
     err_set(e, ERR_INPUT, "'%s' may mean %zu tasks: %s%s", word, n,
             buf_str(&names), n > named ? ", …" : "");
     buf_release(&names);
     return -1;
 }
 
-static int show_no_task(struct run_view *v, const char *word, struct err *e)
+static int show_no_task(const char *dir, const json_t *tasks, const char *word,
+                        struct err *e)
 {
-    const char **names = xcalloc(2 * v->all + 1, sizeof(*names)), *near;
+    size_t n = json_array_size(tasks), i;
+    const char **names = xcalloc(2 * n + 1, sizeof(*names)), *near;
+    const json_t *t;
 
-    for (size_t i = 0; i < v->all; i++) {
-        names[i] = v->task[i].row.id;
-        names[v->all + i] = show_last_part(v->task[i].row.id);
+    json_array_foreach(tasks, i, t)
+    {
+        names[i] = jsn_str(t, "id");
+        names[n + i] = show_last_part(names[i]);
     }
-    near = str_nearest(word, names, 2 * v->all);
+    near = str_nearest(word, names, 2 * n);
     free(names);
     if (near)
         return err_set(e, ERR_INPUT, "%s has no task '%s'; did you mean '%s'?",
-                       v->dir, word, near);
+                       dir, word, near);
     return err_set(e, ERR_INPUT,
                    "%s has no task '%s'; 'monkeys status --tasks %s' lists "
                    "its tasks",
-                   v->dir, word, v->dir);
+                   dir, word, dir);
 }
 
 /* A task of a run: its id, the last part of it, or the beginning of either if
- * no other task begins so. NULL names the nearest, or those that are meant. */
-static struct run_task *show_find_task(struct run_view *v, const char *word,
-                                       struct err *e)
+ * no other task begins so. Otherwise the error names the nearest, or those that
+ * are meant. */
+static int show_find_task(const char *dir, const json_t *tasks,
+                          const char *word, int64_t *found, struct err *e)
 {
     static bool (*const fits[])(const char *, const char *) = {
         show_is_id, show_is_last_part, show_begins_so};
-    struct run_task *found = NULL;
 
     for (size_t i = 0; word[0] && i < sizeof(fits) / sizeof(fits[0]); i++) {
-        size_t n = show_count_fits(v, word, fits[i], &found);
+        size_t n = show_count_fits(tasks, word, fits[i], found);
 
         if (n > 1)
-            show_several(v, word, fits[i], n, e);
+            return show_several(tasks, word, fits[i], n, e);
         if (n)
-            return n == 1 ? found : NULL;
+            return 0;
     }
-    show_no_task(v, word, e);
-    return NULL;
+    return show_no_task(dir, tasks, word, e);
 }
 
 /* ---- attempts for people ---- */
+
+static long long show_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
 
 /* A text below a heading, each line behind four blanks: whatever it says, it
  * cannot pass for a heading. */
@@ -188,39 +197,40 @@ static void show_put_text(struct str text, struct buf *out)
     }
 }
 
-static void show_put_usd(int64_t usd_micro, struct buf *out)
+/* A word of an object in a sentence: nothing without one. */
+static void show_put_word(const char *before, const json_t *object,
+                          const char *key, const char *after, struct buf *out)
 {
-    buf_printf(out, "$%lld.%06lld", (long long)(usd_micro / 1000000),
-               (long long)(usd_micro % 1000000));
-}
+    const char *word = jsn_str(object, key);
 
-static const char *show_or_dash(const char *s)
-{
-    return s && s[0] ? s : "-";
+    if (word[0])
+        buf_printf(out, "%s%s%s", before, word, after);
 }
 
 /* ---- the table ---- */
 
 /* A table with a line for each attempt. */
-static void show_put_task(const struct attempt_list *t, struct buf *out)
+static int show_put_task(struct store *s, int64_t task, struct buf *out,
+                         struct err *e)
 {
-    json_t *all = run_attempt_view_json(t, NULL),
-           *lines = json_object_get(all, "attempts"), *line;
+    json_t *lines = query_list(s, "run/task/attempts",
+                               json_pack("{s:I}", "task", task), e),
+           *line;
     struct table table;
     char same[64];
     size_t i;
 
-    buf_printf(out, "# %s\n", t->id);
-    if (t->skipped)
-        buf_printf(out, "skipped: %s\n", t->skipped);
-    if (!t->lines)
-        buf_puts(out, "No attempt is finished.\n");
+    if (!lines || query_lines(s, "run/show/task",
+                              json_pack("{s:I}", "task", task), out, e) < 0) {
+        json_decref(lines);
+        return -1;
+    }
     json_array_foreach(lines, i, line)
     {
-        if (t->line[i].error || !t->line[i].same_as)
+        if (jsn_str(line, "error")[0] || !show_number(line, "same_as"))
             continue;
         snprintf(same, sizeof(same), "the code of attempt %lld",
-                 (long long)t->line[i].same_as);
+                 show_number(line, "same_as"));
         json_object_set_new(line, "error", json_string(same));
     }
     table_init(&table, NULL, NULL);
@@ -229,135 +239,11 @@ static void show_put_task(const struct attempt_list *t, struct buf *out)
                "tokens_in|tokens out=tokens_out|cost=usd_micro:$|rule|examples "
                "shown=shown|first line of the error=error",
                lines);
-    if (t->lines)
+    if (json_array_size(lines))
         table_print(&table, TABLE_TEXT, out);
     table_release(&table);
-    json_decref(all);
-}
-
-/* ---- one attempt ---- */
-
-static void show_put_title(const struct attempt_list *t,
-                           const struct attempt_view *a, struct buf *out)
-{
-    const struct attempt_line *l = &a->line;
-
-    buf_printf(out, "# %s, attempt %lld of %zu: %s", t->id,
-               (long long)l->number, t->lines, l->verdict);
-    if (l->rule)
-        buf_printf(out, " (%s)", l->rule);
-    if (l->evidence)
-        buf_printf(out, ", %s", l->evidence);
-    if (!isnan(l->speedup))
-        buf_printf(out, ", %.2fx", l->speedup);
-    if (l->implausible)
-        buf_printf(out, " (hard to believe: %s)", l->implausible);
-    buf_printf(out, "\n%s, iteration %lld", a->row.method,
-               (long long)a->row.iteration);
-    if (a->row.parent)
-        buf_printf(out, ", from attempt %lld", (long long)a->row.parent);
-    if (a->row.island >= 0)
-        buf_printf(out, ", island %lld", (long long)a->row.island);
-    if (l->same_as)
-        buf_printf(out, ", the same code as attempt %lld",
-                   (long long)l->same_as);
-    buf_putc(out, '\n');
-}
-
-static void show_put_examples(const struct attempt_view *a, struct buf *out)
-{
-    buf_printf(out, "\n## Examples shown (%s, archive version %lld)\n",
-               show_or_dash(a->row.retrieval),
-               (long long)a->row.archive_version);
-    if (!a->examples)
-        buf_puts(out, "    none\n");
-    for (size_t i = 0; i < a->examples; i++) {
-        const struct attempt_example *x = &a->example[i];
-
-        buf_printf(out, "    %lld  %s (%s), ", (long long)x->rank, x->name,
-                   show_or_dash(x->origin));
-        if (x->cosine < -1.5)
-            buf_puts(out, "not compared");
-        else
-            buf_printf(out, "similarity %.6f", x->cosine);
-        buf_puts(out, x->reason ? ", a piece of the task\n" : "\n");
-    }
-}
-
-/* Prompts are long and mostly the same: their sizes are enough. */
-static void show_put_prompts(const struct attempt_view *a, struct buf *out)
-{
-    buf_puts(out, "\n## Prompts (--prompt STAGE shows one)\n");
-    if (!a->calls)
-        buf_puts(out, "    none\n");
-    for (size_t i = 0; i < a->calls; i++) {
-        const struct attempt_call *c = &a->call[i];
-
-        buf_printf(out, "    %s: ", c->row.purpose);
-        for (size_t k = 0; k < c->messages; k++)
-            buf_printf(out, "%s%s %zu bytes", k ? ", " : "", c->message[k].role,
-                       c->message[k].text.n);
-        buf_puts(out, c->messages ? "\n" : "not stored\n");
-    }
-}
-
-static void show_put_replies(const struct attempt_view *a, struct buf *out)
-{
-    for (size_t i = 0; i < a->calls; i++) {
-        const struct attempt_call *c = &a->call[i];
-
-        buf_printf(out, "\n## Reply (%s, %s%s%s)\n", c->row.purpose,
-                   c->row.state, c->row.finish ? ", finish: " : "",
-                   c->row.finish ? c->row.finish : "");
-        if (c->row.error)
-            show_put_text(str_of(c->row.error), out);
-        if (c->reply.p)
-            show_put_text(c->reply, out);
-    }
-}
-
-static void show_put_part(const char *title, struct str text,
-                          const struct attempt_view *a, struct buf *out)
-{
-    buf_printf(out, "\n## %s\n", title);
-    if (!text.p) {
-        buf_puts(out, "    none\n");
-        return;
-    }
-    for (size_t i = 0; i < a->calls; i++)
-        if (text.n && a->call[i].reply.p &&
-            str_same(str_trim(text), str_trim(a->call[i].reply))) {
-            buf_puts(out, "    the whole reply above\n");
-            return;
-        }
-    show_put_text(text, out);
-}
-
-static void show_put_trials(const json_t *trials, struct buf *out)
-{
-    json_t *rows = json_deep_copy(trials), *row;
-    struct table t;
-    struct buf b;
-    size_t i;
-
-    json_array_foreach(rows, i, row)
-    {
-        bool pass = json_is_true(json_object_get(row, "pass"));
-
-        json_object_set_new(row, "trial", json_integer((json_int_t)i + 1));
-        json_object_set_new(row, "result", json_string(pass ? "pass" : "FAIL"));
-    }
-    buf_init(&b, BUF_UNLIMITED);
-    table_init(&t, NULL, NULL);
-    table_from(&t,
-               "trial|inputs=variant|result|max abs=max_abs:g|max rel=max_rel:g"
-               "|error ratio=error_ratio:g|allowed=bound:g",
-               rows);
-    table_print(&t, TABLE_TEXT, &b);
-    show_put_text((struct str){buf_str(&b), b.len}, out);
-    table_release(&t);
-    buf_release(&b);
-    json_decref(rows);
+    json_decref(lines);
+    return 0;
 }
 
 /* What the outputs were checked by, and the worst slice where the task has a
@@ -378,22 +264,38 @@ static void show_put_checks(const json_t *record, struct buf *out)
     buf_putc(out, '\n');
 }
 
-static void show_put_verdict(const struct attempt_view *a, struct buf *out)
-{
-    const json_t *trials = json_object_get(a->record, "trials");
-    const struct attempt_line *l = &a->line;
+/* ---- one attempt ---- */
 
-    buf_printf(out, "\n## Verdict\n    %s, stage %s, evidence %s", l->verdict,
-               show_or_dash(l->stage), show_or_dash(l->evidence));
-    if (l->rule)
-        buf_printf(out, ", rule %s", l->rule);
-    if (json_is_true(json_object_get(a->record, "kernelbench_pass")))
-        buf_puts(out, ", passes KernelBench's check");
-    buf_putc(out, '\n');
-    if (!json_array_size(trials))
+static void show_put_trials(const json_t *record, struct buf *out)
+{
+    json_t *rows = json_deep_copy(json_object_get(record, "trials")), *row;
+    struct table t;
+    struct buf b;
+    size_t i;
+
+    if (!json_array_size(rows)) {
+        json_decref(rows);
         return;
-    show_put_trials(trials, out);
-    show_put_checks(a->record, out);
+    }
+    json_array_foreach(rows, i, row)
+    {
+        bool pass = json_is_true(json_object_get(row, "pass"));
+
+        json_object_set_new(row, "trial", json_integer((json_int_t)i + 1));
+        json_object_set_new(row, "result", json_string(pass ? "pass" : "FAIL"));
+    }
+    buf_init(&b, BUF_UNLIMITED);
+    table_init(&t, NULL, NULL);
+    table_from(&t,
+               "trial|inputs=variant|result|max abs=max_abs:g|max rel=max_rel:g"
+               "|error ratio=error_ratio:g|allowed=bound:g",
+               rows);
+    table_print(&t, TABLE_TEXT, &b);
+    show_put_text((struct str){buf_str(&b), b.len}, out);
+    table_release(&t);
+    buf_release(&b);
+    json_decref(rows);
+    show_put_checks(record, out);
 }
 
 static void show_put_measured(const json_t *timing, const char *key,
@@ -409,10 +311,10 @@ static void show_put_measured(const json_t *timing, const char *key,
                    json_number_value(json_object_get(m, "p80")));
 }
 
-static void show_put_timing(const struct attempt_view *a, struct buf *out)
+static void show_put_timing(const json_t *record, struct buf *out)
 {
-    const json_t *timing = json_object_get(a->record, "timing"),
-                 *stages = json_object_get(a->record, "times_ms"), *ms;
+    const json_t *timing = json_object_get(record, "timing"),
+                 *stages = json_object_get(record, "times_ms"), *ms;
     const char *name, *between = "    verified in";
 
     buf_puts(out, "\n## Timing\n");
@@ -421,9 +323,9 @@ static void show_put_timing(const struct attempt_view *a, struct buf *out)
         show_put_measured(timing, "reference_ms", "eager reference", out);
         show_put_measured(timing, "compile_ms", "torch.compile", out);
     } else {
-        const char *why = jsn_str(a->record, "timing_why");
-
-        buf_printf(out, "    not measured%s%s\n", why[0] ? ": " : "", why);
+        buf_puts(out, "    not measured");
+        show_put_word(": ", record, "timing_why", "", out);
+        buf_putc(out, '\n');
     }
     json_object_foreach((json_t *)stages, name, ms)
     {
@@ -434,56 +336,28 @@ static void show_put_timing(const struct attempt_view *a, struct buf *out)
         buf_putc(out, '\n');
 }
 
-static void show_put_cost(const struct attempt_view *a, struct buf *out)
-{
-    buf_puts(out, "\n## Cost\n");
-    for (size_t i = 0; i < a->calls; i++) {
-        const struct row_call *c = &a->call[i].row;
-
-        buf_printf(out,
-                   "    %s: %lld tokens in (%lld cached), %lld out (%lld "
-                   "reasoning), ",
-                   c->purpose, (long long)c->input, (long long)c->cached,
-                   (long long)c->output, (long long)c->reasoning);
-        show_put_usd(c->cost_usd_micro, out);
-        buf_printf(out, ", %.1f s%s%s%s\n", (double)c->wall_us / 1e6,
-                   c->estimated ? ", tokens are estimates" : "",
-                   c->model ? ", " : "", c->model ? c->model : "");
-    }
-    buf_printf(out, "    total: %lld tokens in, %lld out, ",
-               (long long)a->line.tokens_in, (long long)a->line.tokens_out);
-    show_put_usd(a->line.usd_micro, out);
-    buf_putc(out, '\n');
-}
-
 /* Everything about one attempt. A model wrote much of it, so each text is
  * indented, and the whole goes through term_quote() before it is printed. */
-static void show_put_attempt(const struct attempt_list *t,
-                             const struct attempt_view *a, struct buf *out)
+static int show_put_attempt(struct store *s, int64_t task, int64_t attempt,
+                            struct buf *out, struct err *e)
 {
-    show_put_title(t, a, out);
-    buf_puts(out, "\n## Reference\n");
-    show_put_text(t->reference, out);
-    show_put_examples(a, out);
-    show_put_prompts(a, out);
-    show_put_replies(a, out);
-    show_put_part("Plan", a->plan, a, out);
-    show_put_part("Code", a->code, a, out);
-    show_put_verdict(a, out);
-    show_put_part("Feedback", a->feedback, a, out);
-    buf_puts(out, "\n## Trace\n");
-    verdict_put_trace(json_object_get(a->record, "trace"), out);
-    show_put_timing(a, out);
-    show_put_cost(a, out);
-}
+    json_t *given = json_pack("{s:I, s:I}", "task", task, "attempt", attempt);
+    json_t *row = query_row(s, "run/task/record", json_incref(given), e);
+    const json_t *record = json_object_get(row, "record");
+    int rc = e->kind == ERR_NONE ? 0 : -1;
 
-/* The messages of a prompt, each below its role. */
-static void show_put_prompt(const struct attempt_call *c, struct buf *out)
-{
-    for (size_t i = 0; i < c->messages; i++) {
-        buf_printf(out, "%s[%s]\n", i ? "\n" : "", c->message[i].role);
-        buf_put(out, c->message[i].text.p, c->message[i].text.n);
-    }
+    if (rc == 0)
+        rc = query_lines(s, "run/show/attempt", json_incref(given), out, e);
+    show_put_trials(record, out);
+    if (rc == 0)
+        rc = query_lines(s, "run/show/feedback", json_incref(given), out, e);
+    verdict_put_trace(json_object_get(record, "trace"), out);
+    show_put_timing(record, out);
+    if (rc == 0)
+        rc = query_lines(s, "run/show/cost", json_incref(given), out, e);
+    json_decref(row);
+    json_decref(given);
+    return rc;
 }
 
 /* ---- printing ---- */
@@ -496,172 +370,220 @@ static void show_print_quoted(struct buf *text)
     cmd_print(text, LONGEST);
 }
 
-static void show_print_part(struct str text)
+/* Releases it. */
+static void show_print_part(struct buf *text)
 {
-    struct buf b;
-
-    if (!isatty(STDOUT_FILENO)) {
-        fwrite(text.p, 1, text.n, stdout);
+    if (isatty(STDOUT_FILENO)) {
+        show_print_quoted(text);
         return;
     }
-    buf_init(&b, BUF_UNLIMITED);
-    buf_put(&b, text.p, text.n);
-    show_print_quoted(&b);
-}
-
-static void show_print_whole(const struct attempt_list *t,
-                             const struct attempt_view *a, bool table)
-{
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    if (table)
-        show_put_task(t, &b);
-    if (table && a)
-        buf_putc(&b, '\n');
-    if (a)
-        show_put_attempt(t, a, &b);
-    show_print_quoted(&b);
+    fwrite(buf_str(text), 1, text->len, stdout);
+    buf_release(text);
 }
 
 /* ---- one part ---- */
 
-static int show_no_part(const struct attempt_list *t,
-                        const struct attempt_view *a, const char *what,
-                        struct err *e)
-{
-    return err_set(e, ERR_INPUT, "%s: attempt %lld has no %s", t->id,
-                   (long long)a->line.number, what);
-}
+/* A task and an attempt of it. */
+struct shown {
+    struct store *store;
+    const char *id;
+    int64_t task, attempt;
+};
 
-static int show_text(const struct attempt_list *t, const struct attempt_view *a,
-                     struct str text, const char *what, struct err *e)
+/* Prints a text byte for byte: a column of a query, or of it the part that is
+ * named. -1 without an error: there is none. */
+static int show_bytes(const struct shown *x, const char *query,
+                      const char *part, const char *stage, struct err *e)
 {
-    if (!text.p)
-        return show_no_part(t, a, what, e);
-    show_print_part(text);
-    return 0;
-}
+    struct buf b = BUF_INIT;
+    int rc = query_bytes(x->store, query,
+                         json_pack("{s:I, s:I, s:s?, s:s?}", "task",
+                                   (json_int_t)x->task, "attempt",
+                                   (json_int_t)x->attempt, "part", part,
+                                   "stage", stage),
+                         &b, e);
 
-static int show_call(const struct wanted *w, const struct attempt_list *t,
-                     const struct attempt_view *a, struct err *e)
-{
-    const struct attempt_call *c = run_attempt_view_call(a, w->stage);
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    if (!c) {
-        for (size_t i = 0; i < a->calls; i++)
-            buf_printf(&b, "%s%s",
-                       i ? ", " : "; its stages: ", a->call[i].row.purpose);
-        err_set(e, ERR_INPUT, "%s: attempt %lld has no stage '%s'%s", t->id,
-                (long long)a->line.number, w->stage ? w->stage : "code",
-                buf_str(&b));
-    } else if (w->v->prompt && !c->messages) {
-        show_no_part(t, a, "stored prompt", e);
-    } else if (w->v->prompt) {
-        show_put_prompt(c, &b);
-        show_print_part((struct str){buf_str(&b), b.len});
-    } else {
-        show_text(t, a, c->reply, "reply", e);
-    }
+    if (rc > 0)
+        show_print_part(&b);
     buf_release(&b);
-    return e->kind == ERR_NONE ? 0 : -1;
+    return rc > 0 ? 0 : -1;
 }
 
-static int show_diff(struct run_view *v, const struct run_task *task,
-                     const struct attempt_list *t, const struct attempt_view *a,
+static int show_text(const struct shown *x, const char *part, const char *stage,
+                     const char *what, struct err *e)
+{
+    int rc = show_bytes(x, "run/task/part", part, stage, e);
+
+    if (rc == 0 || e->kind != ERR_NONE)
+        return rc;
+    return err_set(e, ERR_INPUT, "%s: attempt %lld has no %s", x->id,
+                   (long long)x->attempt, what);
+}
+
+/* Whether a call is of this stage; without one, whether it wrote plan or code:
+ * what a reviewer was asked is not how the attempt came to be. */
+static bool show_is_meant(const char *purpose, const char *stage)
+{
+    static const char *const writing[] = {"plan", "code", "evolve"};
+
+    for (size_t i = 0; !stage && i < sizeof(writing) / sizeof(writing[0]); i++)
+        if (strcmp(purpose, writing[i]) == 0)
+            return true;
+    return stage && strcmp(purpose, stage) == 0;
+}
+
+static int show_call(const struct wanted *w, const struct shown *x,
                      struct err *e)
 {
-    const struct run_attempt *before = run_attempt_view_before(task, a);
-    struct buf out;
+    json_t *calls =
+               query_list(x->store, "run/task/stages",
+                          json_pack("{s:I, s:I}", "task", (json_int_t)x->task,
+                                    "attempt", (json_int_t)x->attempt),
+                          e),
+           *c;
+    struct buf stages = BUF_INIT;
+    const char *last = NULL;
+    size_t i;
     int rc;
 
-    if (!before)
-        return err_set(e, ERR_INPUT,
-                       "%s: attempt %lld is the first with code, so there is "
-                       "nothing to compare it with",
-                       t->id, (long long)a->line.number);
-    buf_init(&out, BUF_UNLIMITED);
-    rc = run_attempt_view_diff(v, before, a, &out, e);
-    if (rc == 0)
-        show_print_part((struct str){buf_str(&out), out.len});
-    buf_release(&out);
+    json_array_foreach(calls, i, c)
+    {
+        buf_printf(&stages, "%s%s",
+                   i ? ", " : "; its stages: ", jsn_str(c, "purpose"));
+        if (show_is_meant(jsn_str(c, "purpose"), w->stage))
+            last = jsn_str(c, "purpose");
+    }
+    if (!calls)
+        rc = -1;
+    else if (!last)
+        rc = err_set(e, ERR_INPUT, "%s: attempt %lld has no stage '%s'%s",
+                     x->id, (long long)x->attempt, w->stage ? w->stage : "code",
+                     buf_str(&stages));
+    else if (w->v->prompt)
+        rc = show_text(x, "prompt", last, "stored prompt", e);
+    else
+        rc = show_text(x, "reply", last, "reply", e);
+    buf_release(&stages);
+    json_decref(calls);
     return rc;
 }
 
-static int show_part(struct run_view *v, const struct run_task *task,
-                     const struct wanted *w, const struct attempt_list *t,
-                     const struct attempt_view *a, struct err *e)
+static int show_diff(const struct shown *x, struct err *e)
+{
+    int rc = show_bytes(x, "run/task/diff", NULL, NULL, e);
+
+    if (rc == 0 || e->kind != ERR_NONE)
+        return rc;
+    return err_set(e, ERR_INPUT,
+                   "%s: attempt %lld is the first with code, so there is "
+                   "nothing to compare it with",
+                   x->id, (long long)x->attempt);
+}
+
+static int show_part(const struct wanted *w, const struct shown *x,
+                     struct err *e)
 {
     if (w->v->code)
-        return show_text(t, a, a->code, "code", e);
+        return show_text(x, "code", NULL, "code", e);
     if (w->v->plan)
-        return show_text(t, a, a->plan, "plan", e);
+        return show_text(x, "plan", NULL, "plan", e);
     if (w->v->feedback)
-        return show_text(t, a, a->feedback, "feedback", e);
-    if (w->v->diff)
-        return show_diff(v, task, t, a, e);
-    return show_call(w, t, a, e);
+        return show_text(x, "feedback", NULL, "feedback", e);
+    return w->v->diff ? show_diff(x, e) : show_call(w, x, e);
 }
 
 /* ---- the whole ---- */
 
-static int show_unknown_attempt(const struct run_task *t, int64_t number,
-                                struct err *e)
+static int show_print_whole(const struct wanted *w, const struct shown *x,
+                            struct err *e)
 {
-    if (!t->attempts)
-        return err_set(e, ERR_INPUT, "%s: no attempt is finished", t->row.id);
-    return err_set(e, ERR_INPUT, "%s has no attempt %lld; it has %zu",
-                   t->row.id, (long long)number, t->attempts);
-}
+    struct buf b = BUF_INIT;
+    int rc = w->attempt ? 0 : show_put_task(x->store, x->task, &b, e);
 
-static int show_attempt(struct run_view *v, struct run_task *task,
-                        const struct wanted *w, const struct attempt_list *t,
-                        struct err *e)
-{
-    const struct run_attempt *row =
-        w->attempt ? run_view_attempt(task, w->attempt) : run_task_best(task);
-    bool whole = show_count_parts(w->v) == 0;
-    struct attempt_view a;
-    int rc = 0;
-
-    if (!row && (w->attempt || (!whole && !w->v->json)))
-        return show_unknown_attempt(task, w->attempt, e);
-    if (row && run_attempt_view_make(v, row, &a, e) < 0)
-        return -1;
-    if (w->v->json)
-        jsn_line(run_attempt_view_json(t, row ? &a : NULL));
-    else if (whole)
-        show_print_whole(t, row ? &a : NULL, !w->attempt);
-    else
-        rc = show_part(v, task, w, t, &a, e);
-    if (row)
-        run_attempt_view_release(&a);
+    if (b.len && x->attempt)
+        buf_putc(&b, '\n');
+    if (rc == 0 && x->attempt)
+        rc = show_put_attempt(x->store, x->task, x->attempt, &b, e);
+    if (rc == 0)
+        show_print_quoted(&b);
+    buf_release(&b);
     return rc;
 }
 
-static int show_task(const struct wanted *w, struct err *e)
+static int show_print_json(const struct shown *x, struct err *e)
 {
-    struct run_task *task;
-    struct attempt_list t;
-    struct run_view v;
+    json_t *t = task_view(x->store, x->task, e);
+
+    if (t && x->attempt &&
+        json_object_set_new(
+            t, "attempt", task_view_attempt(x->store, x->task, x->attempt, e)) <
+            0) {
+        json_decref(t);
+        return -1;
+    }
+    if (t)
+        jsn_line(t);
+    return t ? 0 : -1;
+}
+
+/* Which attempt: 0 if none is finished, where that is no error. */
+static int show_choose(const struct wanted *w, struct shown *x, struct err *e)
+{
+    json_t *t = query_row(x->store, "run/task/tries",
+                          json_pack("{s:I, s:I}", "task", (json_int_t)x->task,
+                                    "attempt", (json_int_t)w->attempt),
+                          e);
+    long long tries = show_number(t, "tries");
+    bool there = show_number(t, "there");
+    int part = show_count_parts(w->v);
+
+    json_decref(t);
+    if (e->kind != ERR_NONE)
+        return -1;
+    x->attempt = w->attempt;
+    if (tries == 0 && (w->attempt || (part && !w->v->json)))
+        return err_set(e, ERR_INPUT, "%s: no attempt is finished", x->id);
+    if (w->attempt && !there)
+        return err_set(e, ERR_INPUT, "%s has no attempt %lld; it has %lld",
+                       x->id, (long long)w->attempt, tries);
+    return w->attempt ? 0 : task_view_best(x->store, x->task, &x->attempt, e);
+}
+
+static int show_task(const struct wanted *w, struct store *s,
+                     const json_t *tasks, struct err *e)
+{
+    struct shown x = {.store = s};
+
+    if (show_find_task(w->dir, tasks, w->task, &x.task, e) < 0)
+        return -1;
+    x.id = jsn_str(json_array_get(tasks, (size_t)x.task), "id");
+    if (w->v->reference)
+        return show_bytes(&x, "run/task/reference", NULL, NULL, e);
+    if (show_choose(w, &x, e) < 0)
+        return -1;
+    if (w->v->json)
+        return show_print_json(&x, e);
+    return show_count_parts(w->v) ? show_part(w, &x, e)
+                                  : show_print_whole(w, &x, e);
+}
+
+static int show_open(const struct wanted *w, struct err *e)
+{
+    char *file = fs_join(w->dir, "run.db");
+    struct store *s = store_open(file, STORE_READ, NULL, e);
+    struct err late = ERR_INIT;
+    json_t *tasks;
     int rc = -1;
 
-    if (run_view_open_tasks(w->dir, &v, e) < 0)
+    free(file);
+    if (!s)
         return -1;
-    task = show_find_task(&v, w->task, e);
-    if (task && run_view_load(&v, task, e) == 0 &&
-        run_attempt_list_make(&v, task, &t, e) == 0) {
-        if (w->v->reference) {
-            show_print_part(t.reference);
-            rc = 0;
-        } else {
-            rc = show_attempt(&v, task, w, &t, e);
-        }
-        run_attempt_list_release(&t);
-    }
-    run_view_close(&v);
+    query_texts(s);
+    tasks = query_list(s, "run/task/tasks", NULL, e);
+    if (tasks)
+        rc = show_task(w, s, tasks, e);
+    json_decref(tasks);
+    store_close(s, &late);
     return rc;
 }
 
@@ -674,7 +596,7 @@ static int show_run(struct cmd_call *call, struct err *e)
         return err_set(e, ERR_USAGE,
                        "give only one of --code, --prompt, --reply, --plan, "
                        "--feedback, --reference, --diff and --json");
-    return show_read_words(&w, &call->r, e) < 0 ? -1 : show_task(&w, e);
+    return show_read_words(&w, &call->r, e) < 0 ? -1 : show_open(&w, e);
 }
 
 const struct cmd cmd_show = {

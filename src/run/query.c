@@ -79,6 +79,8 @@ static void sql_fixed(sqlite3_context *c, int n, sqlite3_value **v)
     char text[400];
 
     (void)n;
+    if (sqlite3_value_type(v[0]) == SQLITE_NULL)
+        return;
     snprintf(text, sizeof(text), "%.*f", sqlite3_value_int(v[1]),
              sqlite3_value_double(v[0]));
     sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
@@ -94,6 +96,40 @@ static void sql_cut(sqlite3_context *c, int n, sqlite3_value **v)
     term_cut(text ? text : "", (size_t)sqlite3_value_int(v[1]), &b);
     sqlite3_result_text(c, buf_str(&b), (int)b.len, SQLITE_TRANSIENT);
     buf_release(&b);
+}
+
+/* block(text): each line behind four blanks: whatever it says, it cannot pass for a
+ * heading. */
+static void sql_block(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct str text = {(const char *)sqlite3_value_text(v[0]),
+                       (size_t)sqlite3_value_bytes(v[0])},
+               line;
+    struct buf b = BUF_INIT;
+
+    (void)n;
+    if (!text.p)
+        return;
+    if (!text.n)
+        buf_puts(&b, "    (empty)\n");
+    while (text.n && str_part(&text, '\n', &line)) {
+        buf_puts(&b, line.n ? "    " : "");
+        buf_put(&b, line.p, line.n);
+        buf_putc(&b, '\n');
+    }
+    sqlite3_result_text64(c, b.data, b.len - 1, SQLITE_TRANSIENT, SQLITE_UTF8);
+    buf_release(&b);
+}
+
+/* stripped(text): without white space around it. */
+static void sql_stripped(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    struct str text = {(const char *)sqlite3_value_text(v[0]),
+                       (size_t)sqlite3_value_bytes(v[0])};
+
+    (void)n;
+    text = text.p ? str_trim(text) : text;
+    sqlite3_result_text64(c, text.p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 /* What an aggregate has seen so far. */
@@ -174,6 +210,8 @@ static const struct {
     {"speedup", 2, sql_speedup},
     {"fixed", 2, sql_fixed},
     {"cut", 2, sql_cut},
+    {"block", 1, sql_block},
+    {"stripped", 1, sql_stripped},
 };
 
 void query_functions(sqlite3 *db)
@@ -194,11 +232,13 @@ void query_functions(sqlite3 *db)
 
 int query_fail(sqlite3 *db, const char *name, struct err *e)
 {
+    if (sqlite3_errcode(db) == QUERY_BAD_TEXT)
+        return err_set(e, ERR_INPUT, "%s", sqlite3_errmsg(db));
     return err_set(e, ERR_SYSTEM, "%s.sql: %s", name, sqlite3_errmsg(db));
 }
 
-int query_step(sqlite3_stmt *q, const char *name, query_fn *fn, void *arg,
-               struct err *e)
+static int query_run(sqlite3_stmt *q, const char *name, query_fn *fn, void *arg,
+                     struct err *e)
 {
     int rc = 0, state = SQLITE_DONE;
 
@@ -206,6 +246,14 @@ int query_step(sqlite3_stmt *q, const char *name, query_fn *fn, void *arg,
         rc = fn(q, arg, e);
     if (state != SQLITE_DONE && state != SQLITE_ROW)
         rc = query_fail(sqlite3_db_handle(q), name, e);
+    return rc;
+}
+
+int query_step(sqlite3_stmt *q, const char *name, query_fn *fn, void *arg,
+               struct err *e)
+{
+    int rc = query_run(q, name, fn, arg, e);
+
     sqlite3_finalize(q);
     return rc;
 }
@@ -242,6 +290,18 @@ static int query_prepare(const struct query_db *d, const char *name,
     return 0;
 }
 
+/* A statement of this text that was kept and is not in use; NULL: there is none. */
+static sqlite3_stmt *query_kept(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *q = NULL;
+
+    while ((q = sqlite3_next_stmt(db, q)))
+        if (!sqlite3_stmt_busy(q) &&
+            strncmp(sql, sqlite3_sql(q), strlen(sqlite3_sql(q))) == 0)
+            break;
+    return q;
+}
+
 static void query_bind(sqlite3_stmt *q, const json_t *given)
 {
     for (int i = 1; i <= sqlite3_bind_parameter_count(q); i++) {
@@ -269,12 +329,133 @@ int query_each(const struct query_db *d, const char *name, const json_t *given,
     if (!sql)
         BUG("%s.sql does not exist", name);
     while (rc == 0 && *sql) {
-        sqlite3_stmt *q = NULL;
+        sqlite3_stmt *q = d->keep ? query_kept(d->db, sql) : NULL;
 
-        if (query_prepare(d, name, sql, &q, &sql, e) < 0)
+        if (q)
+            sql += strlen(sqlite3_sql(q));
+        else if (query_prepare(d, name, sql, &q, &sql, e) < 0)
             return -1;
         query_bind(q, given);
-        rc = query_step(q, name, fn, arg, e);
+        rc = query_run(q, name, fn, arg, e);
+        if (!d->keep)
+            sqlite3_finalize(q);
+        else if (q && sqlite3_reset(q) >= 0)
+            sqlite3_clear_bindings(q);
     }
+    return rc;
+}
+
+/* ---- rows as JSON ---- */
+
+/* Names come from files, so they may be no UTF-8. */
+static json_t *query_json(const char *p, size_t n)
+{
+    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_t *v = json_loadb(p, n, flags, NULL), *mended;
+
+    if (v)
+        return v;
+    mended = jsn_text(p, n);
+    v = json_loadb(json_string_value(mended), json_string_length(mended), flags,
+                   NULL);
+    json_decref(mended);
+    return v ? v : json_null();
+}
+
+static json_t *query_value(sqlite3_stmt *q, int i, char format)
+{
+    const char *text;
+
+    switch (sqlite3_column_type(q, i)) {
+    case SQLITE_NULL:
+        return format == '?' ? NULL : json_null();
+    case SQLITE_INTEGER:
+        return format == 'b' ? json_boolean(sqlite3_column_int(q, i))
+                             : json_integer(sqlite3_column_int64(q, i));
+    case SQLITE_FLOAT:
+        return json_real(sqlite3_column_double(q, i));
+    default:
+        text = (const char *)sqlite3_column_text(q, i);
+        return format == 'j'
+                   ? query_json(text, (size_t)sqlite3_column_bytes(q, i))
+                   : jsn_text(text, (size_t)sqlite3_column_bytes(q, i));
+    }
+}
+
+static int query_add_row(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    json_t *row = json_object();
+
+    (void)e;
+    for (int i = 0; i < sqlite3_column_count(q); i++) {
+        const char *name = sqlite3_column_name(q, i), *end = strrchr(name, ':');
+        size_t n = end ? (size_t)(end - name) : strlen(name);
+        json_t *v = query_value(q, i, end ? end[1] : '\0');
+
+        if (v)
+            json_object_setn_new(row, name, n, v);
+    }
+    json_array_append_new(arg, row);
+    return 0;
+}
+
+json_t *query_list(struct store *s, const char *name, json_t *given,
+                   struct err *e)
+{
+    struct query_db d = {.db = store_reader(s), .keep = true};
+    json_t *list = json_array();
+    int rc = query_each(&d, name, given, query_add_row, list, e);
+
+    json_decref(given);
+    if (rc == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+json_t *query_row(struct store *s, const char *name, json_t *given,
+                  struct err *e)
+{
+    json_t *list = query_list(s, name, given, e),
+           *row = json_incref(json_array_get(list, 0));
+
+    json_decref(list);
+    return row;
+}
+
+static int query_put_line(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    (void)e;
+    buf_put(arg, sqlite3_column_text(q, 0), (size_t)sqlite3_column_bytes(q, 0));
+    buf_putc(arg, '\n');
+    return 0;
+}
+
+int query_lines(struct store *s, const char *name, json_t *given,
+                struct buf *out, struct err *e)
+{
+    struct query_db d = {.db = store_reader(s), .keep = true};
+    int rc = query_each(&d, name, given, query_put_line, out, e);
+
+    json_decref(given);
+    return rc;
+}
+
+static int query_put_bytes(sqlite3_stmt *q, void *arg, struct err *e)
+{
+    (void)e;
+    if (sqlite3_column_type(q, 0) == SQLITE_NULL)
+        return 0;
+    buf_put(arg, sqlite3_column_text(q, 0), (size_t)sqlite3_column_bytes(q, 0));
+    return 1;
+}
+
+int query_bytes(struct store *s, const char *name, json_t *given,
+                struct buf *out, struct err *e)
+{
+    struct query_db d = {.db = store_reader(s), .keep = true};
+    int rc = query_each(&d, name, given, query_put_bytes, out, e);
+
+    json_decref(given);
     return rc;
 }

@@ -10,6 +10,9 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "store/store.h"
+
+#include <stdbool.h>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -20,7 +23,12 @@ struct query_db {
     struct sqlite3 *db;
     int (*make)(void *arg, const char *table, struct err *e);
     void *arg;
+    bool keep; /* the statements, for the next time */
 };
+
+/* The result code of a function of ours that could not read a text: the query then fails
+ * with its message alone, as ERR_INPUT. SQLite itself never returns it. */
+#define QUERY_BAD_TEXT 12 /* SQLITE_NOTFOUND */
 
 /* The text of a file; NULL: there is none of this name. */
 const char *query_text(const char *name);
@@ -37,5 +45,23 @@ int query_each(const struct query_db *d, const char *name, const json_t *given,
 int query_step(struct sqlite3_stmt *q, const char *name, query_fn *fn,
                void *arg, struct err *e);
 int query_fail(struct sqlite3 *db, const char *name, struct err *e);
+
+/* ---- a run: its database, with functions that read its texts (saved.c) ---- */
+
+void query_texts(struct store *s);
+/* The rows as a list of objects, whose members are the columns: as they are, or by the
+ * end of a column's name: ":b" true or false, ":j" the value of JSON, ":?" no member for
+ * NULL. Takes the reference to `given`; the caller owns the list. NULL: an error. */
+json_t *query_list(struct store *s, const char *name, json_t *given,
+                   struct err *e);
+/* The first row; NULL without an error: there is none. */
+json_t *query_row(struct store *s, const char *name, json_t *given,
+                  struct err *e);
+/* Appends the first column of each row, as a line. */
+int query_lines(struct store *s, const char *name, json_t *given,
+                struct buf *out, struct err *e);
+/* Appends the first column of the first row, byte for byte: 1; 0: there is none, or NULL. */
+int query_bytes(struct store *s, const char *name, json_t *given,
+                struct buf *out, struct err *e);
 
 #endif

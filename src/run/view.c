@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "run/query.h"
 #include "store/lock.h"
 #include "verify/roster.h"
 #include "verify/verdict.h"
@@ -200,6 +201,7 @@ static int view_read_entry(struct run_view *v, int64_t number, struct err *e)
 static void view_begin(struct store *s, const char *dir, struct run_view *v)
 {
     *v = (struct run_view){.store = s};
+    query_texts(s);
     arena_init(&v->memory);
     arena_init(&v->rows.memory);
     map_init(&v->facts);

@@ -35,62 +35,37 @@ static void report_drop_prompts(json_t *attempt)
         json_object_del(call, "prompt");
 }
 
-/* The parts that belong to one attempt go into an object of their own. */
-static json_t *report_take_detail(json_t *task)
-{
-    static const char *const parts[] = {"attempt", "before", "diff"};
-    json_t *detail = json_object();
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        json_object_set(detail, parts[i], json_object_get(task, parts[i]));
-        json_object_del(task, parts[i]);
-    }
-    return detail;
-}
-
-/* Adds the task itself, unless it is there. */
-static json_t *report_add_task(struct details *d, const char *key, json_t *task,
-                               int64_t best)
-{
-    json_t *known = json_object_get(d->tasks, key);
-
-    if (known)
-        return known;
-    json_object_set_new(task, "best", json_integer(best));
-    json_object_set_new(task, "details", json_object());
-    json_object_set(d->tasks, key, task);
-    return task;
-}
-
 /* 1 when it is in, 0 when it did not fit. */
 static int report_add_attempt(struct details *d, struct run_view *v, size_t run,
                               struct run_task *t, int64_t number, struct err *e)
 {
-    json_t *task = views_task(v, t, number, e), *detail;
-    char *key, name[32];
+    char *key = xasprintf("%zu/%s", run, t->row.id), name[32];
+    json_t *known = json_object_get(d->tasks, key),
+           *task = known ? json_incref(known) : views_lines(v, t, e),
+           *detail = task ? views_attempt(v, t, number, e) : NULL;
     size_t size;
-    bool fits;
+    int rc = -1;
 
-    if (!task)
-        return -1;
-    key = xasprintf("%zu/%s", run, t->row.id);
-    detail = report_take_detail(task);
-    report_drop_prompts(json_object_get(detail, "attempt"));
-    size = report_size_of(detail) +
-           (json_object_get(d->tasks, key) ? 0 : report_size_of(task));
-    fits = d->bytes + size <= d->limit;
-    if (fits) {
+    if (detail) {
+        report_drop_prompts(json_object_get(detail, "attempt"));
+        size = report_size_of(detail) + (known ? 0 : report_size_of(task));
+        rc = d->bytes + size <= d->limit;
+    }
+    if (rc > 0 && !known) {
+        json_object_set_new(task, "best", json_integer(number));
+        json_object_set_new(task, "details", json_object());
+        json_object_set(d->tasks, key, task);
+    }
+    if (rc > 0) {
         snprintf(name, sizeof(name), "%lld", (long long)number);
-        json_object_set(
-            json_object_get(report_add_task(d, key, task, number), "details"),
-            name, detail);
+        json_object_set(json_object_get(task, "details"), name, detail);
         d->bytes += size;
         d->kept++;
     }
     json_decref(detail);
     json_decref(task);
     free(key);
-    return fits;
+    return rc;
 }
 
 enum pass { BEST_SOLVED, BEST_UNSOLVED, OTHERS, PASSES };
@@ -136,9 +111,16 @@ static int report_add_details(struct details *d, struct run_view *const *runs,
 {
     for (enum pass p = 0; p < PASSES; p++) {
         d->limit = p == BEST_SOLVED ? REPORT_DETAILS / 5 * 3 : REPORT_DETAILS;
-        for (size_t i = 0; i < n; i++)
-            if (report_add_pass(d, runs[i], i, p, e) < 0)
+        for (size_t i = 0; i < n; i++) {
+            int rc = store_hold(runs[i]->store, e);
+
+            if (rc == 0) {
+                rc = report_add_pass(d, runs[i], i, p, e);
+                store_let_go(runs[i]->store);
+            }
+            if (rc < 0)
                 return -1;
+        }
     }
     return 0;
 }

@@ -1,11 +1,11 @@
 /* test_attempt_view.c: an attempt put together from what a run stored: what it
  * was asked and shown, what it answered, what came of it. */
 #include "run/attempt_view.h"
+#include "run/task_view.h"
 #include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -155,25 +155,39 @@ static void test_load(struct run_view *v)
 
 /* ---- lines ---- */
 
-static void test_lines(struct run_view *v)
+static void is_number(const json_t *o, const char *key, double want,
+                      const char *claim)
+{
+    const json_t *v = json_object_get(o, key);
+
+    ok(json_is_number(v) && json_number_value(v) == want, "%s", claim);
+}
+
+static void test_lines(struct store *s)
 {
     struct err e = ERR_INIT;
-    struct attempt_list t;
+    json_t *t = task_view(s, 1, &e), *lines, *line;
 
-    if (!ok(run_attempt_list_make(v, &v->task[1], &t, &e) == 0, "a task: %s",
-            e.text))
+    if (!ok(t != NULL, "a task: %s", e.text))
         return;
-    ok(t.lines == 4 && t.reference.n == strlen("class Model: pass\n"),
-       "a task has its file and a line for each attempt");
-    is(t.line[0].error, "x is not y", "a failed attempt has its error");
-    ok(isnan(t.line[0].speedup) && !t.line[0].evidence, "and no speed-up");
-    ok(!t.line[1].error && t.line[1].speedup == 1.5,
-       "a correct one has a speed-up and no error");
-    ok(t.line[1].tokens_in == 30 && t.line[1].tokens_out == 15 &&
-           t.line[1].usd_micro == 21,
-       "tokens and cost are those of its calls");
-    is(t.line[1].shown[1], "first", "examples have names");
-    run_attempt_list_release(&t);
+    lines = json_object_get(t, "attempts");
+    is(jsn_str(t, "reference"), "class Model: pass\n", "a task has its file");
+    ok(json_array_size(lines) == 4, "and a line for each attempt");
+    line = json_array_get(lines, 0);
+    is(jsn_str(line, "error"), "x is not y", "a failed attempt has its error");
+    ok(json_is_null(json_object_get(line, "speedup")) &&
+           json_is_null(json_object_get(line, "evidence")),
+       "and no speed-up");
+    line = json_array_get(lines, 1);
+    ok(json_is_null(json_object_get(line, "error")), "a correct one has none");
+    is_number(line, "speedup", 1.5, "and a speed-up");
+    is_number(line, "tokens_in", 30, "tokens are those of its calls");
+    is_number(line, "tokens_out", 15, "in both directions");
+    is_number(line, "usd_micro", 21, "so is the cost");
+    is(json_string_value(json_array_get(json_object_get(line, "shown"), 1)),
+       "first", "examples have names");
+    ok(json_is_null(json_object_get(t, "attempt")), "none is shown in full");
+    json_decref(t);
 }
 
 /* ---- the whole ---- */
@@ -205,31 +219,38 @@ static void test_whole(struct run_view *v)
     run_attempt_view_release(&a);
 }
 
-static void test_json(struct run_view *v)
+static void test_json(struct store *s)
 {
     struct err e = ERR_INIT;
-    struct attempt_view a;
-    struct attempt_list t;
-    json_t *j, *one;
+    json_t *j, *one, *call;
+    int64_t best;
 
-    if (!ok(run_attempt_list_make(v, &v->task[1], &t, &e) == 0 &&
-                run_attempt_view_make(v, &v->task[1].attempt[2], &a, &e) == 0,
-            "both: %s", e.text))
+    ok(task_view_best(s, 1, &best, &e) == 0 && best == 3,
+       "the best attempt is the fittest that solved the task");
+    ok(task_view_best(s, 2, &best, &e) == 0 && best == 0,
+       "without attempts there is none");
+    one = task_view_attempt(s, 1, 3, &e);
+    if (!ok(one != NULL, "an attempt in full: %s", e.text))
         return;
-    j = run_attempt_view_json(&t, &a);
-    one = json_object_get(j, "attempt");
-    ok(json_array_size(json_object_get(j, "attempts")) == 4 &&
-           json_array_size(json_object_get(one, "calls")) == 3,
-       "JSON has all attempts, and one in full");
+    ok(json_array_size(json_object_get(one, "calls")) == 3, "with its calls");
     is(jsn_str(one, "code"), "x\x1b[2J\xe2\x80\xae\xef\xbf\xbd",
        "bytes that are not UTF-8 are replaced");
+    is(jsn_str(json_array_get(json_object_get(one, "examples"), 0), "name"),
+       "x\x1b[2J\xe2\x80\xae\xef\xbf\xbd", "in names, too");
     ok(json_is_null(json_object_get(one, "plan")), "what is not there is null");
+    call = json_array_get(json_object_get(one, "calls"), 0);
+    is(jsn_str(json_array_get(json_object_get(call, "prompt"), 1), "text"),
+       "the guide. the task.", "a prompt is put together from its parts");
+    ok(json_object_get(json_object_get(one, "record"), "timing"),
+       "a record has its times");
+    json_decref(one);
+    ok(!task_view_attempt(s, 1, 9, &e) && e.kind == ERR_NONE,
+       "an attempt that is not there is none");
+    j = task_view_diff(s, 1, 3, &e);
+    ok(json_integer_value(json_object_get(j, "before")) == 2,
+       "an attempt follows the one before");
+    is(jsn_str(j, "diff"), "", "equal programs do not differ");
     json_decref(j);
-    j = run_attempt_view_json(&t, NULL);
-    ok(json_is_null(json_object_get(j, "attempt")), "so is a missing attempt");
-    json_decref(j);
-    run_attempt_view_release(&a);
-    run_attempt_list_release(&t);
 }
 
 static void test_plan(const char *dir)
@@ -252,8 +273,6 @@ static void test_damage(const char *dir)
 {
     char path[4096];
     struct err e = ERR_INIT;
-    struct attempt_view a;
-    struct attempt_list t;
     struct run_view v;
 
     snprintf(path, sizeof(path), "%s/run.db", dir);
@@ -263,12 +282,9 @@ static void test_damage(const char *dir)
                 run_view_load(&v, &v.task[1], &e) == 0,
             "a damaged run is opened: %s", e.text))
         return;
-    ok(run_attempt_list_make(&v, &v.task[1], &t, &e) < 0 && e.text[0],
-       "a record that is gone is an error");
-    e = (struct err)ERR_INIT;
-    ok(run_attempt_view_make(&v, &v.task[1].attempt[0], &a, &e) < 0 &&
-           e.text[0],
-       "also of one attempt");
+    ok(!task_view(v.store, 1, &e) && e.kind == ERR_INPUT &&
+           strstr(e.text, "run.db: text "),
+       "a record that is gone is an error: %s", e.text);
     run_view_close(&v);
 }
 
@@ -285,9 +301,9 @@ SUITE(attempt_view)
     if (!ok(run_view_open_tasks(dir, &v, &e) == 0, "opened: %s", e.text))
         return;
     test_load(&v);
-    test_lines(&v);
+    test_lines(v.store);
     test_whole(&v);
-    test_json(&v);
+    test_json(v.store);
     run_view_close(&v);
     test_plan(dir);
     test_damage(dir);

@@ -1,0 +1,1 @@
+SELECT text(source) AS reference FROM task WHERE ord = :task;
