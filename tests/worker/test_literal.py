@@ -140,7 +140,7 @@ def test_masks_positions_and_tables_stay_and_random_buffers_are_drawn_again() ->
         assert other["chosen"].dtype == torch.int64
 
 
-def test_a_parameter_that_is_always_the_same_is_moved_but_keeps_signs_and_zeros() -> None:
+def test_a_parameter_that_is_always_the_same_is_moved_but_keeps_signs_and_infinities() -> None:
     given = "torch.tensor([1.0, -2.0, 0.0, float('inf'), float('-inf')])"
     sheet = sheet_of(task(
         "return x[:, :5].exp() * self.b.sum() + self.w.exp().clamp(max=9) + self.frozen + self.many",
@@ -156,9 +156,9 @@ def test_a_parameter_that_is_always_the_same_is_moved_but_keeps_signs_and_zeros(
     assert torch.equal(written["w"], as_built) and not written["b"].any()
     assert torch.equal(moved["frozen"], torch.arange(5.0))
     assert not torch.equal(moved["many"], written["many"])
-    assert torch.equal(moved["w"][2:], as_built[2:])
+    assert torch.equal(moved["w"][3:], as_built[3:]) and 0 < moved["w"][2].abs() <= 0.05
     factors = moved["w"][:2] / as_built[:2]
-    assert ((0.75 <= factors) & (factors <= 1.25) & (factors != 1)).all() and factors[0] != factors[1]
+    assert ((0.75 <= factors) & (factors <= 1.3) & (factors != 1)).all() and factors[0] != factors[1]
     assert moved["b"].all() and moved["b"].abs().max() <= 0.05
 
 
@@ -167,7 +167,7 @@ def test_tied_tensors_stay_tied_and_are_moved_once() -> None:
     state = drawn(sheet, "trial-1").state
     assert torch.equal(state["a.weight"], state["b.weight"])
     assert torch.equal(state["gain"], state["again"])
-    assert ((0.75 <= state["gain"]) & (state["gain"] <= 1.25)).all()
+    assert ((0.75 <= state["gain"]) & (state["gain"] <= 1.3)).all()
     for model in (sheet.pair.eager, sheet.pair.twin):
         assert model.a.weight is model.b.weight and model.gain is model.again
     assert torch.equal(sheet.pair.eager.view, state["a.weight"].view(-1))
@@ -483,6 +483,60 @@ def test_positions_and_masks_that_a_kernel_computes_itself_are_right(mask: str, 
     found = verify(PLACED, in_c(PLACED_C.replace("MASK", mask), "x", PLACE, TABLE), "c-cpu")
     assert found["verdict"] == ("correct" if right else "wrong_values"), found["feedback"]
     assert found["evidence"] == ("E3" if right else "E0")
+
+
+# What an initialiser promises of parameters, and a kernel that takes it for granted beside one
+# that does not: (the constructor's lines, forward, hostile and honest y[i][j]).
+PROMISES = {
+    "columns that are orthogonal": (
+        "self.w = torch.nn.Parameter(torch.nn.init.orthogonal_(torch.empty(8, 8)))",
+        "x @ self.w @ self.w.T", "x[i * 8 + j]",
+        "({ float s = 0; for (int k = 0; k < 8; k++) { float t = 0; for (int l = 0; l < 8; l++)"
+        " t += x[i * 8 + l] * w[l * 8 + k]; s += t * w[j * 8 + k]; } s; })",
+    ),
+    "zeros beside the diagonal": (
+        "self.w = torch.nn.Parameter(torch.eye(8))", "x @ self.w", "x[i * 8 + j] * w[j * 9]",
+        "({ float s = 0; for (int k = 0; k < 8; k++) s += x[i * 8 + k] * w[k * 8 + j]; s; })",
+    ),
+    "halves that are equal": (
+        "self.w = torch.nn.Parameter(torch.randn(8).repeat(2))",
+        "x * self.w[:8] + x.abs() * self.w[8:]",
+        "x[i * 8 + j] * w[j] + fabsf(x[i * 8 + j]) * w[j]",
+        "x[i * 8 + j] * w[j] + fabsf(x[i * 8 + j]) * w[8 + j]",
+    ),
+    "a part that is constant": (
+        "self.w = torch.nn.Parameter(torch.cat([torch.randn(4), torch.ones(4)]))", "x + self.w",
+        "x[i * 8 + j] + (j < 4 ? w[j] : 1)", "x[i * 8 + j] + w[j]",
+    ),
+    "a scale that is next to nothing": (
+        "self.w = torch.nn.Parameter(torch.full((8,), 1e-6))", "x + self.w * x.abs()",
+        "x[i * 8 + j]", "x[i * 8 + j] + w[j] * fabsf(x[i * 8 + j])",
+    ),
+}  # fmt: skip
+PROMISED_C = """
+#include <math.h>
+void f(const float *x, const float *w, float *y)
+{
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 8; j++)
+            y[i * 8 + j] = %s;
+}
+"""
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_kernel_may_not_rest_on_what_an_initialiser_promises(name: str) -> None:
+    setup, forward, hostile, honest = PROMISES[name]
+    calls = """
+        y = torch.empty_like(x)
+        lib.f(x, self.w, y)
+        return y
+"""
+    found = [
+        verify(task(f"return {forward}", setup=setup), in_c(PROMISED_C % value, "x", calls, setup), "c-cpu")
+        for value in (hostile, honest)
+    ]  # fmt: skip
+    assert [said(f) for f in found] == [("wrong_values", None, "E0"), ("correct", None, "E3")]
 
 
 GAINED = task("return torch.relu(x) * self.gain", setup="self.gain = torch.nn.Parameter(torch.ones(8))")

@@ -246,8 +246,8 @@ class Reference:
 @dataclass(frozen=True)
 class Rules:
     """Names of a model's tensors. `drawn` ones differ from one construction to the next, and each
-    trial has those of its own. `movable`: parameters that every construction makes alike, which
-    trials move off their identity; `fixed`: those where the reference does not take that. Buffers
+    trial has those of its own. `movable`: parameters, which trials move off what their initialiser
+    promises, drawn or not; `fixed`: those where the reference does not take that. Buffers
     that forward changes are `running`; `calls`: after how many calls another is possible, up to
     MOST_CALLS. All others are part of the program."""
 
@@ -281,7 +281,7 @@ def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
         memory = held[name].untyped_storage().data_ptr()
         if name in names and memory not in done:
             done.add(memory)
-            inputs.write_values(held[name], inputs.moved(held[name], seed, index))
+            inputs.write_values(held[name], inputs.moved(held[name], seed, index, held[name].device))
 
 
 def find_rules(reference: Reference) -> Rules:
@@ -298,7 +298,7 @@ def find_rules(reference: Reference) -> Rules:
     drawn = tuple(n for n, t in first.items() if not same_bits(t, second[n]))
     moved = [
         n for n, t in inputs.parameters(reference.pristine).items()
-        if n not in drawn and t.requires_grad and t.is_floating_point() and t.numel()
+        if t.requires_grad and t.is_floating_point() and t.numel()
     ]  # fmt: skip
     del first, second, models, others
     fixed, running = _try_moves(reference, moved)

@@ -5,6 +5,7 @@ import contextlib
 import copy
 import hashlib
 import itertools
+import math
 import random
 import sys
 import types
@@ -26,8 +27,8 @@ DTYPES = {
 SCALES = {"scaled": 100.0, "scaled, no signs": 100.0, "tenfold": 10.0, "tenfold, no signs": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
-MOVED = 0.75, 1.25  # what a parameter that every construction makes alike is multiplied by
-ADDED = 0.05  # the most that is added to one of zeros
+MOVED = 0.75, 1.25  # what trials multiply parameters by
+ADDED = 0.05  # the most that they add, divided by the root of the terms of a sum
 
 
 def derive(seed: str, label: str) -> int:
@@ -277,13 +278,16 @@ def write_values(target: torch.Tensor, value: torch.Tensor) -> None:
     torch.Tensor.copy_(target.detach(), value)
 
 
-def moved(value: torch.Tensor, seed: int, index: int) -> torch.Tensor:
-    """Values off their identity, so that a weight of ones or a bias of zeros cannot be left out:
-    each other than zero by a factor of its own, so that signs, zeros and infinities stay; where
-    all are zero, small ones."""
-    maker = torch.Generator().manual_seed((seed + index * 7919) & MASK)
-    chance, value = torch.rand(value.shape, generator=maker, device="cpu"), value.detach().cpu()
-    if not bool((value != 0).any()):
-        return ((chance - 0.5) * (2 * ADDED)).to(value.dtype)
+def moved(value: torch.Tensor, seed: int, index: int, device: str = "cpu") -> torch.Tensor:
+    """Values as training could have left them, so that nothing of an initialiser holds: a weight of
+    ones or a bias of zeros cannot be left out, nor columns be taken for orthogonal. Each has a
+    factor of its own and goes on from zero a little, so that signs and infinities stay; zeros go
+    either way. The more terms a sum over them has, the less is added."""
+    maker = torch.Generator(device).manual_seed((seed + index * 7919) & MASK)
+    value = value.detach().to(device)
+    factor, more = torch.rand((2, *value.shape), generator=maker, device=device)
+    sizes = [n for n in value.shape if n > 1]
+    most = ADDED / math.prod(sizes[1:]) ** 0.5 if bool((value != 0).any()) else ADDED
+    more = torch.where(value != 0, value.sign() * more, 2 * more - 1)
     low, high = MOVED
-    return (value * (low + (high - low) * chance)).to(value.dtype)
+    return (value * (low + (high - low) * factor) + more * most).to(value.dtype)
