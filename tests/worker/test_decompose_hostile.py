@@ -205,11 +205,18 @@ NOT_CAPTURED = {
 }  # fmt: skip
 
 
+SIDECARS = {"computed": {"variants": ["permuted"]}, "untried": {"variants": []},
+            "lax": {"tolerance": {"error_ratio": 0.9, "dimensions": ["a", "b", "c"], "per": []}}}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, dict]:
     jobs = [PieceJob(name, TASK, proposal=made, call_ms=1500 if name == "endless" else 60_000)
             for name, (_, made) in REFUSED.items()]  # fmt: skip
     jobs.append(PieceJob("honest", TASK, proposal=json.dumps(honest())))
+    for name, sidecar in SIDECARS.items():
+        made = json.dumps(put("subproblems/0/sidecar", sidecar))
+        jobs.append(PieceJob(name, TASK, proposal=made))
     jobs += [PieceJob(name, source) for name, source in NOT_CAPTURED.items()]
     with Session(*make_home(folder), folder, 2) as session:
         session.run(jobs, 4)
@@ -224,6 +231,12 @@ def test_an_honest_proposal_is_accepted_and_its_composition_proved(answers) -> N
     assert [s["id"] for s in answer["subproblems"]] == ["scores", "read"]
     assert {s["kind"] for s in answer["subproblems"]} == {"partition"}
     assert answer["composition"]["proved"]
+
+
+@pytest.mark.parametrize("name", SIDECARS)
+def test_a_proposal_does_not_say_how_its_pieces_are_judged(answers, name: str) -> None:
+    wanted = SIDECARS[name] if name == "computed" else {}
+    assert [s["sidecar"] for s in answers[name]["subproblems"]] == [wanted, {}]
 
 
 @pytest.mark.parametrize("name", REFUSED)

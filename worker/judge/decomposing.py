@@ -94,12 +94,16 @@ def run_piece_job(job: dict, environment: dict) -> Generator:
     return answer
 
 
+# The one sidecar that a proposal may ask for: the values of its inputs are what the task computes.
+# Any other would say itself how exact a kernel for the piece must be, and on which inputs.
+COMPUTED = {"variants": ["permuted"]}
+
+
 def accepted(sub: Sub) -> dict:
     """As it came, but for its kind, which is what was found."""
     keep = ("id", "title", "inputs", "outputs", "depends_on", "source", "why")
     kept = {k: sub.raw.get(k, "") for k in keep}
-    sidecar = sub.raw.get("sidecar")
-    return kept | {"kind": sub.kind, "sidecar": sidecar if isinstance(sidecar, dict) else {}}
+    return kept | {"kind": sub.kind, "sidecar": COMPUTED if sub.raw.get("sidecar") == COMPUTED else {}}
 
 
 # ---- the task -----------------------------------------------------------------------
