@@ -128,6 +128,23 @@ def test_its_head_says_what_it_is_right_for() -> None:
     assert "evidence E3, fp32, interpreted on the CPU" in head and "x: float32 (8, 20, 14, 13)" in head
 
 
+def test_its_head_names_what_no_trial_had_with_other_values() -> None:
+    source = task("return torch.relu(x) * keep * self.scale * self.w", arguments="x, keep",
+                  inputs="[torch.randn(4, 8), torch.ones(4, 8)]", setup="""
+        self.register_buffer("scale", torch.ones(8))
+        self.w = torch.nn.Parameter(torch.ones(()))
+        """)  # fmt: skip
+    kernel = candidates.RELU_KERNEL.replace("y, n,", "y, w, n,").replace("0.0), mask", "0.0) * tl.load(w), mask")
+    forward = """
+        y = torch.empty_like(x)
+        relu_kernel[(4,)](x, y, self.w, x.numel(), B=8)
+        return y
+        """
+    init = "self.w = torch.nn.Parameter(torch.ones(()))"
+    text = verify(source, candidates.triton(kernel, forward, init, "x, keep"))["ported"]
+    assert "had the same keep, scale: with other values there nothing was judged" in text.replace("\n#", "")
+
+
 # ---- what is recorded before it is delivered --------------------------------------------
 
 CALLS = """

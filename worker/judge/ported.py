@@ -15,6 +15,7 @@ import keyword
 import math
 import re
 import symtable
+import textwrap
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 HELPER = re.compile(r"^\s*from\s+([a-z_]{1,30})\s+import\s+build\b", re.M)
 GENERATED = re.compile(r"_.*|(in|b|s)\d+r?|self|device|room")  # names of a forward that is written here
 CONSTANT_BYTES = 1 << 16  # of constants that are written into the text
+NAMED = 12  # tensors that the head of the text names
 LINES = 4000  # of what is added to the task's text
 TASKS = "the task's"  # what the task's file means by a name
 LATER = "What a first call computes for later ones is computed in every call here; a time that was"
@@ -139,11 +141,20 @@ class Writer:
             "made of a trace: allocations, moves and launches, nothing else. Each kernel is as it was",
             f"judged: correct at evidence E3, {self.job['precision']}, {self.where}.",
             "", "It is right for these arguments of forward, and refuses others:", "", *self.described, "",
+            *self.program(),
             *([LATER, "judged is that of a later call."] if len(self.trace.calls) > 1 else []),
             "Other sizes have to be verified again. No gradients are computed.",
             f"It needs {', '.join(self.needs)}.",
         ]  # fmt: skip
         return [f"# {line}".rstrip() for line in lines] + [""]
+
+    def program(self) -> list[str]:
+        """Tensors whose values a kernel may know: in no trial were they others."""
+        names = [re.sub(r"[^\w. ]", "?", name, flags=re.ASCII)[:60] for name in self.facts.always]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        text = (f"In every trial the task had the same {', '.join(names[:NAMED])}{more}: with other "
+                "values there nothing was judged.")  # fmt: skip
+        return textwrap.wrap(text, 90) if names else []
 
     def arguments(self) -> list[str]:
         """The parameters of forward, with the reference's names where they are plain. Tensors are

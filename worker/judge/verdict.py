@@ -141,6 +141,7 @@ class Facts:
     state: list[tuple[str, list[int], str]]
     buffers: dict[str, Buffer]  # of the state, by the reference's names
     parameters: set[str]
+    always: list[str]  # tensors that are part of the program: every draw of the task has the same
     structure: structure.Structure
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
     strides: list[tuple[int, ...]]  # of each
@@ -168,6 +169,7 @@ class Facts:
             {n: replace(state_buffer(n, t), changes=n in reference.rules.running)
              for n, t in held.items()},
             set(inputs.parameters(pair.eager)),
+            _part_of_program(job, reference, values, held),
             expected.structure,
             [(tuple(t.shape), dtype_of(t)) for t in expected.outputs()],
             expected.strides,
@@ -178,6 +180,19 @@ class Facts:
             NUMBERS in truth.variants(reference),
             layouts.task_only_moves(reference, job["seed"]),
         )
+
+
+def _part_of_program(job: dict, reference: truth.Reference, values: list, held: dict) -> list[str]:
+    """The inputs that are drawn alike each time, and the state that trials leave as constructed."""
+    again = reference.make(inputs.derive(job["seed"], "again"), "plain")
+    names = [*taskfile.arguments_of(job["task"]["source"])]
+    names += [f"argument {i}" for i in range(len(names), len(values))]
+    rules = reference.rules
+    changed = {*rules.drawn, *rules.movable, *rules.running}
+    return [
+        name for name, a, b in zip(names, values, again)
+        if isinstance(a, torch.Tensor) and a.numel() and torch.equal(a, b)
+    ] + [name for name in held if name not in changed]  # fmt: skip
 
 
 _facts: dict[tuple[str, str, str], Facts] = {}  # by task, sidecar and precision
