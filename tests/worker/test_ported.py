@@ -403,6 +403,8 @@ TELLING = {
                       "static int shifted(const char *s, long k) { char t[99]; memcpy(t, s, 72); memcpy(t + 1, t, k); "
                       "return !memcmp(t + 1, s, k) && memcmp(t + 2, s, k) == 1; }"),
     "unset": c_file("y[0] = unset(), *(int *)y == (int)0xfefefefe", before="static __attribute__((noinline)) float unset(void) { float v; return v; }"),
+    "registers": c_file("!callers()", before="static __attribute__((noinline)) long sixth(long a, long b, long c, long d, long e, long f) "
+                        "{ return d | e | f; }\nstatic long callers(void) { long (*volatile other)(void) = (long (*)(void))sixth; return other(); }"),
     "a_name_of_pythons": c_file("!Py_IsInitialized()", before="int Py_IsInitialized(void) { return 0; }"),
 }  # fmt: skip
 SAME = """

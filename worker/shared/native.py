@@ -39,7 +39,7 @@ static double monkeys_real(unsigned long long word)
     return value;
 }
 """
-# A call has a stack of its own, and the rounding that C begins with.
+# A call has a stack of its own, zeros in the registers, and the rounding that C begins with.
 APART = f"""
 static void monkeys_apart(void (*body)(const unsigned long long *),
                           const unsigned long long *words)
@@ -47,29 +47,40 @@ static void monkeys_apart(void (*body)(const unsigned long long *),
 #ifdef __x86_64__
     unsigned int were, plain = 0x1f80;
     unsigned short had, usual = 0x37f;
+    unsigned long stack = {STACK:#x};
 
     __asm__ volatile("stmxcsr %0\\n\\tfnstcw %1" : "=m"(were), "=m"(had));
     __asm__ volatile("ldmxcsr %0\\n\\tfldcw %1" : : "m"(plain), "m"(usual));
-    __asm__ volatile("movq %%rsp, %%rbx\\n\\tmovq %2, %%rsp\\n\\tcall *%1\\n\\tmovq %%rbx, %%rsp"
-                     : "+D"(words)
-                     : "r"(body), "r"({STACK:#x}ul)
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
-                       "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                       "xmm13", "xmm14", "xmm15", "cc", "memory");
+    __asm__ volatile("subq $128, %%rsp\\n\\tpushq %%rbp\\n\\tmovq %%rsp, %%rbx\\n\\tmovq %2, %%rsp\\n\\t"
+                     ".irp r,ebp,ecx,edx,esi,r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d\\n\\t"
+                     "xorl %%\\\\r, %%\\\\r\\n\\t.endr\\n\\t.irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\\n\\t"
+                     "xorps %%xmm\\\\r, %%xmm\\\\r\\n\\t.endr\\n\\t"
+                     "call *%1\\n\\tmovq %%rbx, %%rsp\\n\\tpopq %%rbp\\n\\taddq $128, %%rsp"
+                     : "+D"(words), "+a"(body), "+S"(stack)
+                     :
+                     : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
     __asm__ volatile("ldmxcsr %0\\n\\tfldcw %1" : : "m"(were), "m"(had));
 #else
     register const unsigned long long *first __asm__("x0") = words;
+    register unsigned long stack __asm__("x16") = {STACK:#x};
+    register void (*to)(const unsigned long long *) __asm__("x17") = body;
     unsigned long were;
 
     __asm__ volatile("mrs %0, fpcr\\n\\tmsr fpcr, xzr" : "=r"(were));
-    __asm__ volatile("mov x19, sp\\n\\tmov sp, %2\\n\\tblr %1\\n\\tmov sp, x19"
-                     : "+r"(first)
-                     : "r"(body), "r"({STACK:#x}ul)
+    __asm__ volatile("stp x29, x30, [sp, #-16]!\\n\\tmov x19, sp\\n\\tmov sp, %1\\n\\t"
+                     ".irp r,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,20,21,22,23,24,25,26,27,28,29\\n\\t"
+                     "mov x\\\\r, xzr\\n\\t.endr\\n\\t.irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,"
+                     "19,20,21,22,23,24,25,26,27,28,29,30,31\\n\\tmovi v\\\\r\\\\().2d, #0\\n\\t.endr\\n\\t"
+                     "blr %2\\n\\tmov sp, x19\\n\\tldp x29, x30, [sp], #16"
+                     : "+r"(first), "+r"(stack), "+r"(to)
+                     :
                      : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
-                       "x14", "x15", "x16", "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5",
-                       "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17",
-                       "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29",
-                       "v30", "v31", "cc", "memory");
+                       "x14", "x15", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+                       "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+                       "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
     __asm__ volatile("msr fpcr, %0" : : "r"(were));
 #endif
 }}
