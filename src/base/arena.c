@@ -110,6 +110,11 @@ char *arena_strdup(struct arena *a, const char *s)
     return arena_strndup(a, s, strlen(s));
 }
 
+struct str arena_str(struct arena *a, struct str s)
+{
+    return (struct str){arena_strndup(a, s.n ? s.p : "", s.n), s.n};
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
     va_list ap, again;

@@ -3,6 +3,8 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "base/str.h"
+
 #include <stddef.h>
 
 struct arena_block;
@@ -17,6 +19,7 @@ void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */
 void *arena_alloc_raw(struct arena *a, size_t n); /* the same, not zeroed */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
+struct str arena_str(struct arena *a, struct str s);
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -99,6 +99,19 @@ const char *buf_str(const struct buf *b)
     return b->data ? b->data : "";
 }
 
+struct str buf_view(const struct buf *b)
+{
+    return (struct str){buf_str(b), b->len};
+}
+
+struct str buf_keep(struct buf *b, struct arena *a)
+{
+    struct str text = arena_str(a, buf_view(b));
+
+    buf_release(b);
+    return text;
+}
+
 char *buf_take(struct buf *b, size_t *len)
 {
     char *p = b->data ? b->data : xcalloc(1, 1);

@@ -5,7 +5,9 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stddef.h>
 
@@ -33,6 +35,9 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The text so far; "" while empty. Borrowed until the next add. */
 const char *buf_str(const struct buf *b);
+struct str buf_view(const struct buf *b);
+/* The text as a copy in an arena; releases the buffer. */
+struct str buf_keep(struct buf *b, struct arena *a);
 char *buf_take(struct buf *b, size_t *len); /* the caller frees the result */
 
 #endif

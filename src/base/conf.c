@@ -59,7 +59,7 @@ int ini_read(const char *path, ini_fn *fn, void *arg, struct err *e)
 
     rc = fs_read(path, &b, e);
     if (rc == 0)
-        rc = ini_parse(path, (struct str){buf_str(&b), b.len}, fn, arg, e);
+        rc = ini_parse(path, buf_view(&b), fn, arg, e);
     buf_release(&b);
     return rc;
 }

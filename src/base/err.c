@@ -51,6 +51,14 @@ int err_wrap(struct err *e, const char *fmt, ...)
     return -1;
 }
 
+int err_late(struct err *e, int rc, int closed, const struct err *late)
+{
+    if (rc < 0 || closed == 0)
+        return rc;
+    *e = *late;
+    return -1;
+}
+
 int err_exit_status(const struct err *e)
 {
     switch (e->kind) {

@@ -37,6 +37,9 @@ int err_sys(struct err *e, const char *fmt, ...)
 int err_wrap(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For what is closed after `rc`, and can fail too: the first failure counts. */
+int err_late(struct err *e, int rc, int closed, const struct err *late);
+
 /* The exit status for this kind of failure. */
 int err_exit_status(const struct err *e);
 

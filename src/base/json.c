@@ -146,8 +146,7 @@ json_t *jsn_parse_part(const char *name, size_t line, const char *text,
     if (v)
         return v;
     mend(text, n, &mended);
-    v = jsn_parse_flags(name, line, (struct str){buf_str(&mended), mended.len},
-                        0, e);
+    v = jsn_parse_flags(name, line, buf_view(&mended), 0, e);
     buf_release(&mended);
     return v;
 }
@@ -171,9 +170,29 @@ json_t *jsn_read(const char *path, struct err *e)
 
 const char *jsn_str(const json_t *object, const char *key)
 {
-    const char *s = json_string_value(json_object_get(object, key));
+    const char *s = jsn_maybe(object, key);
 
     return s ? s : "";
+}
+
+const char *jsn_maybe(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+bool jsn_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+json_int_t jsn_int(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+double jsn_num(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
 }
 
 int jsn_write(const char *path, const json_t *v, size_t flags, struct err *e)
@@ -319,4 +338,9 @@ json_t *jsn_text(const char *p, size_t n)
     v = json_stringn(buf_str(&b), b.len);
     buf_release(&b);
     return v;
+}
+
+json_t *jsn_of(const char *s)
+{
+    return s ? jsn_text(s, strlen(s)) : json_null();
 }

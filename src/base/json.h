@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A new reference, or NULL with "FILE:LINE:COLUMN: what". `name` is only for
@@ -26,8 +27,13 @@ json_t *jsn_parse_part(const char *name, size_t line, const char *text,
                        size_t n, struct err *e);
 json_t *jsn_read(const char *path, struct err *e); /* at most 16 MiB */
 
-/* A string member, borrowed; "" when there is none. */
+/* A string member, borrowed; "", or NULL, when there is none. */
 const char *jsn_str(const json_t *object, const char *key);
+const char *jsn_maybe(const json_t *object, const char *key);
+/* Other members: false or 0 when there is none of that type. */
+bool jsn_true(const json_t *object, const char *key);
+json_int_t jsn_int(const json_t *object, const char *key);
+double jsn_num(const json_t *object, const char *key); /* also an integer */
 
 /* Writes `v` and a newline to stdout; takes the reference. */
 void jsn_line(json_t *v);
@@ -39,5 +45,6 @@ int jsn_write(const char *path, const json_t *v, size_t flags, struct err *e);
 char *jsn_canonical(const json_t *v);
 /* A JSON string of bytes that may not be UTF-8: bad ones become U+FFFD. */
 json_t *jsn_text(const char *p, size_t n);
+json_t *jsn_of(const char *s); /* the same; null for NULL */
 
 #endif

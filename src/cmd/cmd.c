@@ -266,7 +266,7 @@ void cmd_print(struct buf *text, size_t longest)
 {
     struct buf b = BUF_INIT;
 
-    term_quote((struct str){buf_str(text), text->len}, longest, &b);
+    term_quote(buf_view(text), longest, &b);
     fwrite(buf_str(&b), 1, b.len, stdout);
     buf_release(&b);
     buf_release(text);

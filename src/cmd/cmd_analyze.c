@@ -165,7 +165,7 @@ static int compare_check(struct analysis *a, bool force, struct err *e)
     rc = compare_differences(a, &b, e);
     if (rc == 1) {
         rc = 0;
-        term_quote((struct str){buf_str(&b), b.len}, SIZE_MAX, &quoted);
+        term_quote(buf_view(&b), SIZE_MAX, &quoted);
         if (force)
             log_warn("the runs differ:\n%s", buf_str(&quoted));
         else

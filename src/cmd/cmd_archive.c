@@ -149,9 +149,9 @@ static void archive_print_copied(const char *to,
 {
     if (json)
         jsn_line(json_pack(
-            "{s:o, s:I, s:I, s:I, s:I}", "archive", jsn_text(to, strlen(to)),
-            "written", (json_int_t)n->written, "known", (json_int_t)n->known,
-            "retired", (json_int_t)n->retired, "older", (json_int_t)n->older));
+            "{s:o, s:I, s:I, s:I, s:I}", "archive", jsn_of(to), "written",
+            (json_int_t)n->written, "known", (json_int_t)n->known, "retired",
+            (json_int_t)n->retired, "older", (json_int_t)n->older));
     else
         printf("%zu kernel%s written to %s, %zu there already", n->written,
                n->written == 1 ? "" : "s", to, n->known);

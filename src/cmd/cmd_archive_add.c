@@ -61,7 +61,7 @@ static int add_judge(struct verifier *verifier, size_t item, void *arg,
     struct job_opts job = verifying_job(&a->v->v, a->precision);
     struct candidate c = {.pack = a->pack,
                           .task = a->task,
-                          .code = {buf_str(&a->solution), a->solution.len},
+                          .code = buf_view(&a->solution),
                           .attempt = 1,
                           .job = &job};
     struct verifier_answer d = {0};
@@ -123,7 +123,7 @@ static int add_join(struct adding *a, const char *name, struct err *e)
 {
     struct kernel k = {.name = name,
                        .task = a->task,
-                       .solution = {buf_str(&a->solution), a->solution.len},
+                       .solution = buf_view(&a->solution),
                        .origin = a->v->origin ? a->v->origin : "added by hand",
                        .licence = a->v->licence ? a->v->licence : "not said",
                        .dtype = a->precision,
@@ -140,7 +140,7 @@ static int add_join(struct adding *a, const char *name, struct err *e)
     if (jsn_str(a->record, "ported")[0])
         k.ported = str_of(jsn_str(a->record, "ported"));
     if (a->v->plan)
-        k.plan = (struct str){buf_str(&a->plan), a->plan.len};
+        k.plan = buf_view(&a->plan);
     rc = kernel_write(a->v->out, &k,
                       (struct str){a->task->source, a->task->len}, e);
     json_decref(k.judged);
@@ -157,9 +157,9 @@ static void add_print(const struct adding *a, const char *file,
 
     if (a->v->v.json)
         jsn_line(json_pack("{s:o, s:b, s:s, s:s, s:s, s:s?}", "file",
-                           jsn_text(file, strlen(file)), "added", name != NULL,
-                           "verdict", verdict, "evidence", evidence, "feedback",
-                           feedback, "name", name));
+                           jsn_of(file), "added", name != NULL, "verdict",
+                           verdict, "evidence", evidence, "feedback", feedback,
+                           "name", name));
     else if (name)
         printf("%s: added as %s/%s\n", file, a->v->out, name);
     else

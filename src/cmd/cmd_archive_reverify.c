@@ -217,7 +217,7 @@ static void reverify_print(const struct asked *a,
         jsn_line(json_pack("{s:s, s:s, s:s, s:s?, s:o}", "name", k->name,
                            "precision", a->precision, "state", state,
                            "retired_on", k->retired ? k->on : NULL, "why",
-                           why ? jsn_text(why, strlen(why)) : json_null()));
+                           jsn_of(why)));
     else if (k->retired && k->done)
         printf("%s: retired (%s): %s\n", k->name, k->on, why);
     else if (strcmp(state, "correct") != 0)
@@ -322,11 +322,7 @@ static int reverify_run(struct cmd_call *call, struct err *e)
     for (size_t i = 0; f.asked && i < recheck_count(f.again); i++)
         free(f.asked[i].infra);
     free(f.asked);
-    if (recheck_close(f.again, &late) < 0 && rc >= 0) {
-        *e = late;
-        rc = -1;
-    }
-    return rc;
+    return err_late(e, rc, recheck_close(f.again, &late), &late);
 }
 
 static const struct reverify_values reverify_defaults = {

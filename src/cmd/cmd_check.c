@@ -40,11 +40,10 @@ static void check_print_json(const char *file, const struct check_result *r)
             list, json_pack("{s:s, s:s, s:i, s:i, s:o, s:o}", "rule", f->rule,
                             "severity", check_severities[f->severity], "line",
                             (int)f->line, "column", (int)f->column, "message",
-                            jsn_text(f->message, strlen(f->message)), "excerpt",
-                            jsn_text(f->excerpt, strlen(f->excerpt))));
+                            jsn_of(f->message), "excerpt", jsn_of(f->excerpt)));
     }
-    jsn_line(json_pack("{s:o, s:b, s:o}", "file", jsn_text(file, strlen(file)),
-                       "accepted", r->accepted, "findings", list));
+    jsn_line(json_pack("{s:o, s:b, s:o}", "file", jsn_of(file), "accepted",
+                       r->accepted, "findings", list));
 }
 
 static void check_print(const char *file, const struct check_result *r)
@@ -92,7 +91,7 @@ static int check_files(const struct cmd_call *call, const struct ruleset *set,
             e->kind = ERR_INPUT;
             rc = -1;
         } else {
-            r = check_source(c, set, (struct str){buf_str(&text), text.len});
+            r = check_source(c, set, buf_view(&text));
             if (v->json)
                 check_print_json(file, &r);
             else

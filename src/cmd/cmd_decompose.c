@@ -141,14 +141,12 @@ static int decompose_close(struct decomposing *w, struct err *e)
 
 static bool decompose_is_claimed(const struct problem *p)
 {
-    return json_is_true(
-        json_object_get(json_object_get(p->outline, "composition"), "claimed"));
+    return jsn_true(json_object_get(p->outline, "composition"), "claimed");
 }
 
 static bool decompose_is_proved(const struct problem *p)
 {
-    return json_is_true(
-        json_object_get(json_object_get(p->outline, "composition"), "proved"));
+    return jsn_true(json_object_get(p->outline, "composition"), "proved");
 }
 
 static size_t decompose_pieces(const struct problem *p)
@@ -223,8 +221,7 @@ static void decompose_add_finding(struct table *t, const struct problem *p,
     const char *sub = jsn_str(f, "sub");
 
     table_note(t, "%s%s%s%s: %s (step %lld): %s", p->id, of, *sub ? ", " : "",
-               sub, jsn_str(f, "code"),
-               (long long)json_integer_value(json_object_get(f, "step")),
+               sub, jsn_str(f, "code"), (long long)jsn_int(f, "step"),
                jsn_str(f, "detail"));
 }
 
@@ -288,10 +285,9 @@ static void decompose_print_json(const struct decomposing *w,
     for (size_t i = 0; i < w->tasks.len; i++) {
         const struct task *t = w->tasks.task[i];
         const struct problem *p = curriculum_problem(c, t->id);
-        json_t *line = json_pack("{s:o, s:s, s:b, s:I}", "file",
-                                 jsn_text(t->path, strlen(t->path)), "task",
-                                 t->id, "accepted", decompose_pieces(p) > 0,
-                                 "depth", (json_int_t)p->depth);
+        json_t *line = json_pack(
+            "{s:o, s:s, s:b, s:I}", "file", jsn_of(t->path), "task", t->id,
+            "accepted", decompose_pieces(p) > 0, "depth", (json_int_t)p->depth);
 
         json_object_update(line, p->outline);
         jsn_line(line);
@@ -348,11 +344,7 @@ static int decompose_run(struct cmd_call *call, struct err *e)
         verifying_choose_device(&v->v, e) < 0)
         return -1;
     rc = decompose_open(call, &w, e) < 0 ? -1 : decompose_all(&w, e);
-    if (decompose_close(&w, &late) < 0 && rc >= 0) {
-        *e = late;
-        rc = -1;
-    }
-    return rc;
+    return err_late(e, rc, decompose_close(&w, &late), &late);
 }
 
 static const struct decompose_values decompose_defaults = {

@@ -83,7 +83,7 @@ static void doctor_no_python(struct doctor *d, const char *why)
 
 static const char *doctor_text(const json_t *facts, const char *key)
 {
-    const char *s = json_string_value(json_object_get(facts, key));
+    const char *s = jsn_maybe(facts, key);
 
     return s ? s : "none";
 }
@@ -91,8 +91,7 @@ static const char *doctor_text(const json_t *facts, const char *key)
 static void doctor_add_torch(struct doctor *d, const json_t *facts)
 {
     const json_t *gpus = json_object_get(facts, "gpus");
-    const char *broken =
-        json_string_value(json_object_get(facts, "torch_error"));
+    const char *broken = jsn_maybe(facts, "torch_error");
 
     d->has_torch = !broken;
     if (broken)
@@ -141,7 +140,7 @@ static void doctor_add_python(struct doctor *d, const struct procs_item *ran)
 
 static void doctor_add_sandbox(struct doctor *d, const struct procs_item *ran)
 {
-    struct str rest = {buf_str(&ran->result.out), ran->result.out.len}, line;
+    struct str rest = buf_view(&ran->result.out), line;
     bool namespaces = false, landlock = false, seccomp = false;
 
     if (ran->failed.kind != ERR_NONE || ran->result.exit_code != 0) {
@@ -265,8 +264,7 @@ static void doctor_print(const struct doctor *d, bool as_json)
 
         if (as_json)
             jsn_line(json_pack("{s:s, s:s, s:o}", "name", r->name, "state",
-                               r->state, "detail",
-                               jsn_text(r->detail, strlen(r->detail))));
+                               r->state, "detail", jsn_of(r->detail)));
         else
             printf("%-20s %-8s %s\n", r->name, r->state, r->detail);
     }

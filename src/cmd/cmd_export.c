@@ -277,10 +277,7 @@ static int export_run(struct cmd_call *call, struct err *e)
         rc = planning_open(&plans, call, e);
     if (rc == 0)
         rc = export_write(call, kind, vocab, &plans, e);
-    if (planning_close(&plans, &late) < 0 && rc >= 0) {
-        *e = late;
-        rc = -1;
-    }
+    rc = err_late(e, rc, planning_close(&plans, &late), &late);
     vocab_free(vocab);
     return rc;
 }

@@ -171,11 +171,7 @@ static int guide_run_command(struct cmd_call *call, struct err *e)
         return err_set(e, ERR_USAGE, "--%s is missing",
                        v->dsl ? "sources" : "dsl");
     rc = guide_open(call, &w, e) < 0 ? -1 : guide_build(&w, e);
-    if (guide_close(&w, &late) < 0 && rc >= 0) {
-        *e = late;
-        rc = -1;
-    }
-    return rc;
+    return err_late(e, rc, guide_close(&w, &late), &late);
 }
 
 static const struct guide_values guide_defaults = {.m = MODELING_DEFAULTS,

@@ -86,8 +86,7 @@ static void ping_print_json(const struct ping *p, const struct llm_reply *r)
         llm_has_price(p->m->llm) ? json_integer(r->cost.usd_micro)
                                  : json_null(),
         "requests", (int)r->requests, "wall_ms",
-        (json_int_t)(r->wall_ns / TICK_MS), "error",
-        jsn_text(r->error, strlen(r->error))));
+        (json_int_t)(r->wall_ns / TICK_MS), "error", jsn_of(r->error)));
 }
 
 static void ping_on_done(struct llm_call *c, const struct llm_reply *r,
@@ -134,13 +133,12 @@ static void ping_print_vector(const struct ping *p, const struct send_result *r,
 {
     const char *error = r->error ? r->error : "", *model = p->m->opts.model;
 
-    jsn_line(json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "provider",
-                       p->m->opts.provider, "outcome", llm_outcomes[outcome],
-                       "model", jsn_text(model, strlen(model)), "dim",
-                       outcome == LLM_ANSWERED ? (json_int_t)ping_dim(r) : 0,
-                       "tokens", (json_int_t)r->usage.input, "wall_ms",
-                       (json_int_t)(wall_ns / TICK_MS), "error",
-                       jsn_text(error, strlen(error))));
+    jsn_line(json_pack(
+        "{s:s, s:s, s:o, s:I, s:I, s:I, s:o}", "provider", p->m->opts.provider,
+        "outcome", llm_outcomes[outcome], "model", jsn_of(model), "dim",
+        outcome == LLM_ANSWERED ? (json_int_t)ping_dim(r) : 0, "tokens",
+        (json_int_t)r->usage.input, "wall_ms", (json_int_t)(wall_ns / TICK_MS),
+        "error", jsn_of(error)));
 }
 
 static void ping_on_vector(void *arg, const struct send_result *r)

@@ -127,7 +127,7 @@ static json_t *pack_problems(const struct problems *p)
     json_t *list = json_array();
 
     for (size_t i = 0; i < p->len; i++)
-        json_array_append_new(list, jsn_text(p->line[i], strlen(p->line[i])));
+        json_array_append_new(list, jsn_of(p->line[i]));
     return list;
 }
 

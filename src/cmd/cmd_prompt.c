@@ -91,8 +91,7 @@ static int prompt_read(const char *path, struct arena *a, struct str *out,
 
     rc = fs_read(path, &text, e);
     if (rc == 0)
-        *out =
-            (struct str){arena_strndup(a, buf_str(&text), text.len), text.len};
+        *out = arena_str(a, buf_view(&text));
     else
         e->kind = ERR_INPUT;
     buf_release(&text);

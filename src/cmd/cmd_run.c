@@ -242,7 +242,7 @@ static void status_print_examples(const struct summary *m)
 static void status_print_workers(const json_t *all)
 {
     json_t *list = json_object_get(all, "workers"), *rows, *w;
-    double at = (double)json_integer_value(json_object_get(all, "at"));
+    double at = (double)jsn_int(all, "at");
     size_t i;
 
     if (json_array_size(list) == 0) {
@@ -252,7 +252,7 @@ static void status_print_workers(const json_t *all)
     rows = json_deep_copy(list);
     json_array_foreach(rows, i, w)
     {
-        double heard = (double)json_integer_value(json_object_get(w, "heard"));
+        double heard = (double)jsn_int(w, "heard");
 
         json_object_set_new(w, "heard", json_real((at - heard) / 1e6));
     }
@@ -456,10 +456,7 @@ static int run_search(struct run_settings *s, enum run_how how, struct err *e)
         return -1;
     page = run_start_page(s, &where);
     rc = run_and_show(r, s, e);
-    if (run_close(r, &late) < 0 && rc >= 0) {
-        *e = late;
-        rc = -1;
-    }
+    rc = err_late(e, rc, run_close(r, &late), &late);
     if (page) {
         web_beside_end(page);
         fprintf(stderr,

@@ -55,8 +55,8 @@ static void tasks_print(const struct task *t, bool as_json)
         for (size_t i = 0; t->ops[i]; i++)
             json_array_append_new(ops, json_string(t->ops[i]));
         jsn_line(json_pack("{s:s, s:o, s:s, s:o, s:O?}", "id", t->id, "file",
-                           jsn_text(t->path, strlen(t->path)), "hash", t->hash,
-                           "operators", ops, "sidecar", t->sidecar));
+                           jsn_of(t->path), "hash", t->hash, "operators", ops,
+                           "sidecar", t->sidecar));
         return;
     }
     printf("%-32s", t->id);
@@ -121,25 +121,19 @@ static bool tasks_self_test_ok(const json_t *answer)
     return true;
 }
 
-static long long tasks_count(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static void tasks_print_answer(const struct look *k, size_t i)
 {
     const json_t *a = k->answer[i], *reasons = json_object_get(a, "reasons"),
                  *notes = json_object_get(a, "notes");
     const json_t *literal = json_object_get(a, "literal");
     const struct task *t = k->tasks.task[i];
-    bool usable = json_is_true(json_object_get(a, "usable"));
+    bool usable = jsn_true(a, "usable");
     const char *infra = jsn_str(a, "infra");
     json_t *line;
 
     if (k->v->v.json) {
-        line = json_pack("{s:o, s:s, s:b}", "file",
-                         jsn_text(t->path, strlen(t->path)), "task", t->id,
-                         "accepted", usable);
+        line = json_pack("{s:o, s:s, s:b}", "file", jsn_of(t->path), "task",
+                         t->id, "accepted", usable);
         json_object_update(line, (json_t *)a);
         jsn_line(line);
         return;
@@ -154,7 +148,8 @@ static void tasks_print_answer(const struct look *k, size_t i)
                json_string_value(json_array_get(reasons, r)));
     if (usable && json_is_object(literal))
         printf(", as written right in %lld of %lld trials",
-               tasks_count(literal, "passed"), tasks_count(literal, "trials"));
+               (long long)jsn_int(literal, "passed"),
+               (long long)jsn_int(literal, "trials"));
     if (usable && !tasks_self_test_ok(a)) {
         char *tests = json_dumps(json_object_get(a, "self_test"), 0);
 
@@ -178,8 +173,8 @@ static int tasks_check_one(struct verifier *verifier, size_t item, void *arg,
         return -1;
     a = d.record ? json_incref(d.record)
                  : json_pack("{s:b, s:[], s:o}", "usable", 0, "reasons",
-                             "infra", jsn_text(d.why, strlen(d.why)));
-    usable = json_is_true(json_object_get(a, "usable"));
+                             "infra", jsn_of(d.why));
+    usable = jsn_true(a, "usable");
     k->answer[item] = a;
     k->unusable += d.record && !usable;
     k->failed += !d.record || (usable && !tasks_self_test_ok(a));

@@ -59,7 +59,7 @@ static void import_on_step(const json_t *line, uint64_t done, uint64_t total,
         s->bar = term_open(STDERR_FILENO, import_units(s, total), 0,
                            s->folder ? "rows" : "importing (KiB)");
     s->rows++;
-    s->kept += line && json_is_true(json_object_get(line, "kept"));
+    s->kept += line && jsn_true(line, "kept");
     if (line && s->json) {
         term_hide(s->bar);
         jsn_line(json_deep_copy(line));

@@ -51,12 +51,11 @@ static void tokens_print_row_json(const struct text_row *row,
 
     for (size_t i = 0; ids && i < ids->len; i++)
         json_array_append_new(list, json_integer(ids->id[i]));
-    jsn_line(json_pack("{s:o, s:o*, s:I, s:I, s:I, s:o*}", "file",
-                       jsn_text(row->path, strlen(row->path)), "line",
-                       row->line ? json_integer((json_int_t)row->line) : NULL,
-                       "bytes", (json_int_t)one->bytes, "characters",
-                       (json_int_t)one->characters, "tokens",
-                       (json_int_t)one->tokens, "ids", list));
+    jsn_line(json_pack(
+        "{s:o, s:o*, s:I, s:I, s:I, s:o*}", "file", jsn_of(row->path), "line",
+        row->line ? json_integer((json_int_t)row->line) : NULL, "bytes",
+        (json_int_t)one->bytes, "characters", (json_int_t)one->characters,
+        "tokens", (json_int_t)one->tokens, "ids", list));
 }
 
 static void tokens_print_row(const struct tokens_values *v,
@@ -93,7 +92,7 @@ static int tokens_text(const struct tokens_values *v,
         return err_wrap(e, "%s:%zu", row->path, row->line);
     buf_reset(chat);
     chat_render(chat_template_find(v->chat), m, n, false, chat);
-    *text = (struct str){buf_str(chat), chat->len};
+    *text = buf_view(chat);
     free(m);
     return 0;
 }

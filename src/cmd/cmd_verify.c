@@ -118,7 +118,7 @@ static int verify_read_list(struct verify *f, const char *path, struct err *e)
     int number = 0, rc;
 
     rc = fs_read(path, &text, e);
-    rest = (struct str){buf_str(&text), text.len};
+    rest = buf_view(&text);
     while (rc == 0 && str_part(&rest, '\n', &line)) {
         line = str_trim(line);
         number++;
@@ -183,9 +183,9 @@ static int verify_gather(struct verify *f, const struct opt_result *r,
 
 static void verify_print_json(const struct item *it, bool trace)
 {
-    json_t *line = json_pack(
-        "{s:o, s:s, s:b}", "file", jsn_text(it->file, strlen(it->file)), "task",
-        it->task->id, "accepted", verdict_in(it->record) == VERDICT_CORRECT);
+    json_t *line = json_pack("{s:o, s:s, s:b}", "file", jsn_of(it->file),
+                             "task", it->task->id, "accepted",
+                             verdict_in(it->record) == VERDICT_CORRECT);
 
     json_object_update(line, it->record);
     if (!trace)
@@ -233,7 +233,7 @@ static void verify_print(const struct item *it, bool trace)
         printf(" (%s)", rule);
     if (jsn_str(it->record, "evidence")[0])
         printf(", %s", jsn_str(it->record, "evidence"));
-    if (json_is_true(json_object_get(it->record, "kernelbench_pass")))
+    if (jsn_true(it->record, "kernelbench_pass"))
         printf(", passes KernelBench's check");
     if (json_is_number(slice))
         printf(", error ratio %.2g in the worst slice",
@@ -293,7 +293,7 @@ static int verify_one(struct verifier *verifier, size_t item, void *arg,
     int rc;
 
     rc = fs_read(it->file, &text, e);
-    c.code = (struct str){buf_str(&text), text.len};
+    c.code = buf_view(&text);
     if (rc == 0)
         rc = verifier_ask(verifier, &c, &d, e);
     buf_release(&text);

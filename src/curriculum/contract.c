@@ -254,8 +254,7 @@ static int check_composition(const struct place *top, const json_t *v)
     snprintf(at.path, sizeof(at.path), "/composition");
     if (check_bool(&at, c, "claimed") < 0 ||
         (at.form != CONTRACT_PROPOSAL && check_bool(&at, c, "proved") < 0) ||
-        check_text(&at, c, "output",
-                   json_is_true(json_object_get(c, "claimed"))) < 0 ||
+        check_text(&at, c, "output", jsn_true(c, "claimed")) < 0 ||
         check_text(&at, c, "detail", false) < 0)
         return -1;
     return check_ids(&at, c, "covers");
@@ -264,7 +263,7 @@ static int check_composition(const struct place *top, const json_t *v)
 static int check_finding(const struct place *at, const json_t *f)
 {
     const json_t *sub = json_object_get(f, "sub");
-    json_int_t step = json_integer_value(json_object_get(f, "step"));
+    json_int_t step = jsn_int(f, "step");
     const char *code = jsn_str(f, "code");
     size_t n = strspn(code, "abcdefghijklmnopqrstuvwxyz0123456789_");
 

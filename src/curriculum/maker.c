@@ -74,14 +74,6 @@ static int maker_divide(struct maker *m, struct making *x,
 
 /* ---- what the model is shown ---- */
 
-static struct str prompt_part(struct buf *b, struct arena *a)
-{
-    struct str out = {arena_strndup(a, buf_str(b), b->len), b->len};
-
-    buf_release(b);
-    return out;
-}
-
 /* "scores: matmul [2, 4, 64, 64] fp32, 131072 bytes, 4194304 flops" */
 static struct str trace_text(const json_t *trace, struct arena *a)
 {
@@ -95,14 +87,13 @@ static struct str trace_text(const json_t *trace, struct arena *a)
 
         buf_printf(&b, "%s: %s %s %s, %lld bytes, %lld flops\n",
                    jsn_str(v, "name"), jsn_str(v, "op"), shape ? shape : "[]",
-                   jsn_str(v, "dtype"),
-                   (long long)json_integer_value(json_object_get(v, "bytes")),
-                   (long long)json_number_value(json_object_get(v, "flops")));
+                   jsn_str(v, "dtype"), (long long)jsn_int(v, "bytes"),
+                   (long long)jsn_num(v, "flops"));
         free(shape);
     }
     if (n > TRACE_LINES)
         buf_printf(&b, "… and %zu more\n", n - TRACE_LINES);
-    return prompt_part(&b, a);
+    return buf_keep(&b, a);
 }
 
 /* The division as the model would write it; without sources if it is long. */
@@ -135,7 +126,7 @@ static struct str division_text(const json_t *own, struct arena *a)
     buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, text);
     free(text);
-    return prompt_part(&b, a);
+    return buf_keep(&b, a);
 }
 
 /* "answer 1: p1_scores: not_finite (step 4): …" */
@@ -151,14 +142,12 @@ static struct str refusals_text(const json_t *refused, struct arena *a)
             const json_t *f = json_array_get(list, k);
             const char *sub = jsn_str(f, "sub");
 
-            buf_printf(
-                &b, "answer %zu: %s%s%s (step %lld): %s\n", i + 1, sub,
-                *sub ? ": " : "", jsn_str(f, "code"),
-                (long long)json_integer_value(json_object_get(f, "step")),
-                jsn_str(f, "detail"));
+            buf_printf(&b, "answer %zu: %s%s%s (step %lld): %s\n", i + 1, sub,
+                       *sub ? ": " : "", jsn_str(f, "code"),
+                       (long long)jsn_int(f, "step"), jsn_str(f, "detail"));
         }
     }
-    return prompt_part(&b, a);
+    return buf_keep(&b, a);
 }
 
 /* The prompt of the next turn. */
@@ -184,7 +173,7 @@ static void maker_prompt(const struct maker *m, const struct making *x,
 static json_t *one_finding(const char *code, const char *detail)
 {
     return json_pack("[{s:n, s:i, s:s, s:o}]", "sub", "step", 1, "code", code,
-                     "detail", jsn_text(detail, strlen(detail)));
+                     "detail", jsn_of(detail));
 }
 
 /* ---- the model ---- */
@@ -241,10 +230,9 @@ static bool proposal_is_good(const struct making *x, const json_t *proposal,
     size_t sent = json_array_size(json_object_get(proposal, "subproblems"));
     bool whole =
              json_array_size(json_object_get(answer, "subproblems")) == sent,
-         proved = !json_is_true(json_object_get(
-                      json_object_get(proposal, "composition"), "claimed")) ||
-                  json_is_true(json_object_get(
-                      json_object_get(answer, "composition"), "proved"));
+         proved =
+             !jsn_true(json_object_get(proposal, "composition"), "claimed") ||
+             jsn_true(json_object_get(answer, "composition"), "proved");
 
     return whole && (proved || x->turns > MAKER_REPAIRS);
 }

@@ -62,7 +62,7 @@ static enum book_reason book_reason_of(const char *code)
 
 static size_t row_of(const json_t *line)
 {
-    return (size_t)json_integer_value(json_object_get(line, "row"));
+    return (size_t)jsn_int(line, "row");
 }
 
 static uint64_t code_of(const json_t *line)
@@ -121,7 +121,7 @@ static int read_lines(struct book *b, struct err *e)
 
     buf_init(&all, BUF_UNLIMITED);
     rc = fs_read(b->path, &all, e);
-    rest = (struct str){buf_str(&all), all.len};
+    rest = buf_view(&all);
     while (rc == 0 && str_cut(&rest, '\n', &line)) {
         json_t *v = jsn_parse_part(b->path, ++number, line.p, line.n, e);
 
@@ -327,8 +327,8 @@ static int next_row(struct importer *im, json_t **row, struct err *e)
     im->row = NULL;
     if (!*row)
         return 0;
-    im->done = (uint64_t)json_integer_value(json_object_get(*row, "done"));
-    im->total = (uint64_t)json_integer_value(json_object_get(*row, "total"));
+    im->done = (uint64_t)jsn_int(*row, "done");
+    im->total = (uint64_t)jsn_int(*row, "total");
     return 1;
 }
 
@@ -433,10 +433,9 @@ static void fail_item(struct item *it, enum book_reason why, const char *detail)
         settle(it, why, detail);
         return;
     }
-    json_array_append_new(it->tried,
-                          json_pack("{s:O, s:o}", "size",
-                                    json_array_get(sizes, it->size), "why",
-                                    jsn_text(detail, strlen(detail))));
+    json_array_append_new(it->tried, json_pack("{s:O, s:o}", "size",
+                                               json_array_get(sizes, it->size),
+                                               "why", jsn_of(detail)));
     it->size++;
 }
 
@@ -456,7 +455,7 @@ static int take_finding(struct item *it, const struct verifier_answer *d,
     } else if (*returns && strcmp(returns, "a tensor") != 0) {
         buf_printf(&b, "forward returns %s", returns);
         settle(it, BOOK_OUTPUT, buf_str(&b));
-    } else if (!json_is_true(json_object_get(d->record, "usable"))) {
+    } else if (!jsn_true(d->record, "usable")) {
         fail_item(it, BOOK_UNUSABLE, reasons_of(d->record, &b));
     } else {
         settle(it, BOOK_KEPT, "");
@@ -533,8 +532,7 @@ static int write_item(struct item *it, struct err *e)
     json_object_set_new(it->line, "reason",
                         json_string(book_reasons[it->reason].code));
     if (!kept)
-        json_object_set_new(it->line, "detail",
-                            jsn_text(it->detail, strlen(it->detail)));
+        json_object_set_new(it->line, "detail", jsn_of(it->detail));
     if ((kept && write_task(it, e) < 0) ||
         append_line(im->book, it->line, e) < 0)
         return -1;

@@ -112,7 +112,7 @@ size_t chat_count(const struct chat_template *t, struct tokenizer *tokenizer,
 
     buf_init(&text, BUF_UNLIMITED);
     chat_render(t, m, n, ask, &text);
-    count = tokenizer_count(tokenizer, (struct str){buf_str(&text), text.len});
+    count = tokenizer_count(tokenizer, buf_view(&text));
     buf_release(&text);
     return count;
 }

@@ -126,8 +126,8 @@ static json_t *gram_json(const struct overlap *o, const struct ngram_match *m)
 
     buf_init(&text, BUF_UNLIMITED);
     overlap_put_ngram(o, m, &text);
-    v = json_pack("{s:o, s:I, s:o}", "partner", jsn_text(path, strlen(path)),
-                  "at", (json_int_t)m->at, "text",
+    v = json_pack("{s:o, s:I, s:o}", "partner", jsn_of(path), "at",
+                  (json_int_t)m->at, "text",
                   jsn_text(buf_str(&text), text.len));
     buf_release(&text);
     return v;
@@ -138,7 +138,7 @@ static json_t *manifest_line(const struct pass *p, const struct waiting *w)
     const struct overlap_result *r = &w->known->result;
     json_t *v = json_object();
 
-    json_object_set_new(v, "file", jsn_text(w->name, strlen(w->name)));
+    json_object_set_new(v, "file", jsn_of(w->name));
     if (w->line)
         json_object_set_new(v, "line", json_integer((json_int_t)w->line));
     json_object_set_new(v, "kept", json_boolean(!r->fuzzy && !r->ngram));
@@ -170,11 +170,6 @@ static int write_row(struct pass *p, const struct waiting *w, struct err *e)
 
 /* ---- batches ---- */
 
-static struct str copied(struct pass *p, struct str s)
-{
-    return (struct str){arena_strndup(&p->memory, s.p, s.n), s.n};
-}
-
 static void add_text_row(struct pass *p, const struct text_row *row)
 {
     unsigned char digest[32];
@@ -187,14 +182,15 @@ static void add_text_row(struct pass *p, const struct text_row *row)
         p->sums->duplicates++;
     } else {
         k = arena_alloc(&p->arena, sizeof(*k));
-        k->text = copied(p, row->text);
+        k->text = arena_str(&p->memory, row->text);
         map_set(&p->known, key, k);
         p->fresh = xgrow(p->fresh, &p->fresh_cap, p->fresh_len, sizeof(k));
         p->fresh[p->fresh_len++] = k;
     }
     p->row = xgrow(p->row, &p->cap, p->len, sizeof(*p->row));
-    p->row[p->len++] = (struct waiting){arena_strdup(&p->memory, row->name),
-                                        copied(p, row->source), row->line, k};
+    p->row[p->len++] =
+        (struct waiting){arena_strdup(&p->memory, row->name),
+                         arena_str(&p->memory, row->source), row->line, k};
     p->bytes += row->source.n + row->text.n;
 }
 

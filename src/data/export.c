@@ -284,7 +284,7 @@ static json_t *trainer_json(const struct pass *p, const struct record *r,
 static void tally_one(json_t *counts, const json_t *v, const char *key)
 {
     const char *name = jsn_str(v, key);
-    json_int_t n = json_integer_value(json_object_get(counts, name));
+    json_int_t n = jsn_int(counts, name);
 
     json_object_set_new(counts, name, json_integer(n + 1));
 }

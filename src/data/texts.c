@@ -114,7 +114,7 @@ static int next_file(struct texts *r, struct text_row *out, struct err *e)
         }
         out->path = r->path[i];
         out->name = r->path[i] + r->name_at;
-        out->source = (struct str){buf_str(&r->bytes), r->bytes.len};
+        out->source = buf_view(&r->bytes);
         out->text = out->source;
         return 1;
     }
@@ -217,7 +217,7 @@ static int next_line(struct texts *r, struct text_row *out, struct err *e)
             continue;
         }
         out->line = r->line;
-        out->source = (struct str){buf_str(&r->bytes), r->bytes.len};
+        out->source = buf_view(&r->bytes);
         if (str_trim(out->source).n)
             return read_object(r, out->path, out, e);
     }

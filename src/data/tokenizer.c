@@ -337,7 +337,7 @@ static size_t add_plain(struct tokenizer *t, struct str text,
     if (!unicode_is_nfc(u, text)) {
         buf_reset(&t->normal);
         unicode_nfc(u, text, &t->normal);
-        text = (struct str){buf_str(&t->normal), t->normal.len};
+        text = buf_view(&t->normal);
     }
     while (text.n) {
         size_t n = split_piece(u, text.p, text.n);
@@ -381,7 +381,7 @@ size_t tokenizer_encode(struct tokenizer *t, struct str text,
     if (str_utf8_check(text.p, text.n) < text.n) {
         buf_reset(&t->repaired);
         unicode_repair(text, &t->repaired);
-        text = (struct str){buf_str(&t->repaired), t->repaired.len};
+        text = buf_view(&t->repaired);
     }
     return add_text(t, text, out);
 }

@@ -171,7 +171,7 @@ uint32_t *unicode_points(struct str text, size_t *len)
     buf_init(&good, BUF_UNLIMITED);
     if (str_utf8_check(text.p, text.n) < text.n) {
         unicode_repair(text, &good);
-        text = (struct str){buf_str(&good), good.len};
+        text = buf_view(&good);
     }
     cp = xreallocarray(NULL, text.n + 1, sizeof(*cp));
     *len = 0;

@@ -261,8 +261,7 @@ static int add_line(struct vocab *v, struct str line, struct buf *bytes,
                        "not a token in base64, a space and its rank; "
                        "--vocab takes the vocab.json or the .tiktoken file "
                        "of a Qwen model");
-    return vocab_add(v, (uint32_t)id, (struct str){buf_str(bytes), bytes->len},
-                     e);
+    return vocab_add(v, (uint32_t)id, buf_view(bytes), e);
 }
 
 static int read_tiktoken(struct vocab *v, const char *name, struct str text,
@@ -392,7 +391,7 @@ struct vocab *vocab_load(const char *path, struct err *e)
 
     buf_init(&b, MAX_BYTES);
     if (fs_read(path, &b, e) == 0)
-        v = vocab_parse(path, (struct str){buf_str(&b), b.len}, e);
+        v = vocab_parse(path, buf_view(&b), e);
     buf_release(&b);
     return v;
 }

@@ -22,8 +22,8 @@ void sse_release(struct sse *s)
 
 static int sse_dispatch(struct sse *s)
 {
-    struct str type = {buf_str(&s->type), s->type.len};
-    struct str data = {buf_str(&s->data), s->data.len};
+    struct str type = buf_view(&s->type);
+    struct str data = buf_view(&s->data);
     int rc = 0;
 
     if (s->has_data)
@@ -68,7 +68,7 @@ static int sse_take_line(struct sse *s, struct str line, struct err *e)
 
 static int sse_end_line(struct sse *s, struct err *e)
 {
-    struct str line = {buf_str(&s->line), s->line.len};
+    struct str line = buf_view(&s->line);
     int rc;
 
     if (!s->started && str_starts(line, mark)) {

@@ -70,7 +70,7 @@ static json_t *anthropic_question(const struct http_provider *p,
         json_object_set(q, "system", system);
     json_decref(system);
     json_object_set_new(q, "messages", messages);
-    json_object_set_new(q, "model", jsn_text(p->model, strlen(p->model)));
+    json_object_set_new(q, "model", jsn_of(p->model));
     json_object_set_new(q, "max_tokens",
                         json_integer(http_provider_limit(p, r)));
     if (p->temperature >= 0)
@@ -116,7 +116,7 @@ static void anthropic_take_usage(struct answer *a, const json_t *holder)
 
 static void anthropic_take_stop(struct answer *a, const json_t *holder)
 {
-    const char *why = json_string_value(json_object_get(holder, "stop_reason"));
+    const char *why = jsn_maybe(holder, "stop_reason");
 
     if (!why)
         return;
@@ -167,7 +167,7 @@ static int anthropic_read(struct answer *a, const json_t *whole, struct err *e)
 static int anthropic_take_event(struct answer *a, const json_t *v,
                                 struct err *e)
 {
-    const char *type = json_string_value(json_object_get(v, "type"));
+    const char *type = jsn_maybe(v, "type");
 
     if (answer_is_complaint(v, e))
         return -1;

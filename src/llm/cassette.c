@@ -271,9 +271,9 @@ static int cassette_read_key(const json_t *v, struct llm_key *k, struct err *e)
     const json_t *key = json_object_get(v, "key"),
                  *attempt = json_object_get(key, "attempt");
 
-    k->task = json_string_value(json_object_get(key, "task"));
-    k->method = json_string_value(json_object_get(key, "method"));
-    k->stage = json_string_value(json_object_get(key, "stage"));
+    k->task = jsn_maybe(key, "task");
+    k->method = jsn_maybe(key, "method");
+    k->stage = jsn_maybe(key, "stage");
     if (!k->task || !k->method || !k->stage || !json_is_integer(attempt) ||
         json_integer_value(attempt) < 1 ||
         json_integer_value(attempt) > 1000000)
@@ -319,7 +319,7 @@ static int cassette_read_header(const json_t *v, struct err *e)
 static int cassette_read_entry(struct cassette *c, json_t *v, struct err *e)
 {
     struct recorded *n = xcalloc(1, sizeof(*n));
-    const char *prompt = json_string_value(json_object_get(v, "prompt"));
+    const char *prompt = jsn_maybe(v, "prompt");
     struct llm_key k;
     struct buf key;
 
@@ -411,7 +411,7 @@ int cassette_secret(const char *path, char secret[HASH_HEX], struct err *e)
     int rc = -1;
 
     if (cassette_text(path, &text, NULL, e) == 0) {
-        rest = (struct str){buf_str(&text), text.len};
+        rest = buf_view(&text);
         v = str_cut(&rest, '\n', &line) ? jsn_parse(path, line.p, line.n, e)
                                         : jsn_parse(path, rest.p, rest.n, e);
     }

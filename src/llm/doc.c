@@ -66,7 +66,7 @@ json_t *request_key_json(const struct llm_key *k)
 {
     json_t *v = json_object();
 
-    json_object_set_new(v, "task", jsn_text(k->task, strlen(k->task)));
+    json_object_set_new(v, "task", jsn_of(k->task));
     json_object_set_new(v, "method", json_string(k->method));
     json_object_set_new(v, "stage", json_string(k->stage));
     json_object_set_new(v, "attempt", json_integer(k->attempt));
@@ -196,7 +196,7 @@ static int doc_get_usage(const json_t *v, struct llm_usage *u, struct err *e)
         return err_set(e, ERR_INPUT, "usage: input and output are required");
     if (u->cached + u->written > u->input || u->reasoning > u->output)
         return err_set(e, ERR_INPUT, "usage: a part is larger than the whole");
-    u->estimated = json_is_true(json_object_get(usage, "estimated"));
+    u->estimated = jsn_true(usage, "estimated");
     return 0;
 }
 

@@ -106,9 +106,8 @@ static json_t *embeddings_question(const struct http_provider *p,
     for (size_t i = 0; i < r->count; i++)
         json_array_append_new(
             input, jsn_text(r->message[i].text.p, r->message[i].text.n));
-    return json_pack("{s:o, s:o, s:s}", "model",
-                     jsn_text(p->model, strlen(p->model)), "input", input,
-                     "encoding_format", "float");
+    return json_pack("{s:o, s:o, s:s}", "model", jsn_of(p->model), "input",
+                     input, "encoding_format", "float");
 }
 
 const struct http_api api_embeddings = {

@@ -71,7 +71,7 @@ static void exec_close(struct provider *p)
 /* The first bytes of what it said on stderr, as one line. */
 static void exec_said(const struct buf *err, struct buf *out)
 {
-    struct str text = str_trim((struct str){buf_str(err), err->len});
+    struct str text = str_trim(buf_view(err));
 
     if (text.n)
         buf_puts(out, ": ");
@@ -103,7 +103,7 @@ static enum send_outcome exec_judge(const struct proc_result *r,
             outcome = SEND_RETRY;
         if (r->exit_code == 126 || r->exit_code == 127)
             outcome = SEND_REFUSED; /* sh: it cannot be run, it is not there */
-    } else if (str_trim((struct str){buf_str(&r->out), r->out.len}).n == 0) {
+    } else if (str_trim(buf_view(&r->out)).n == 0) {
         buf_puts(why, "the command wrote nothing");
     } else {
         return SEND_ANSWERED;
@@ -116,7 +116,7 @@ static enum send_outcome exec_judge(const struct proc_result *r,
 static void exec_read(const struct proc_result *r, struct doc *a,
                       struct buf *why)
 {
-    struct str all = {buf_str(&r->out), r->out.len}, text = str_trim(all);
+    struct str all = buf_view(&r->out), text = str_trim(all);
     struct err e = ERR_INIT;
     json_t *v = NULL;
 

@@ -338,12 +338,12 @@ static void endpoint_describe(const struct endpoint *p,
                               const struct http_reply *r, struct buf *text)
 {
     struct err e = ERR_INIT;
-    struct str said = {buf_str(&r->body), r->body.len};
+    struct str said = buf_view(&r->body);
     json_t *v = jsn_parse_foreign("answer", said.p, said.n, &e);
     struct buf complaint = BUF_INIT;
 
     if (endpoint_complaint(v, &complaint))
-        said = (struct str){buf_str(&complaint), complaint.len};
+        said = buf_view(&complaint);
     else if (page_is(said))
         said = STR_LIT(PAGE);
     else if (v)
@@ -385,7 +385,7 @@ static bool endpoint_is_page(struct http_call *c, const struct buf *body,
     const char *type = http_header(c, "content-type");
 
     if (out->outcome != SEND_ANSWERED || !type || !strstr(type, "html") ||
-        !page_is((struct str){buf_str(body), body->len}))
+        !page_is(buf_view(body)))
         return false;
     out->outcome = SEND_REFUSED;
     buf_reset(text);
@@ -512,7 +512,7 @@ int answer_add(struct buf *b, const json_t *text, struct err *e)
 
 int64_t answer_count(const json_t *object, const char *name)
 {
-    json_int_t n = json_integer_value(json_object_get(object, name));
+    json_int_t n = jsn_int(object, name);
 
     if (n < 0)
         return 0;
@@ -543,9 +543,9 @@ void answer_init(struct answer *a, size_t messages, size_t limit)
 
 void answer_tell(const struct answer *a, struct send_result *out)
 {
-    out->text = (struct str){buf_str(&a->text), a->text.len};
-    out->thought = (struct str){buf_str(&a->thought), a->thought.len};
-    out->model = (struct str){buf_str(&a->model), a->model.len};
+    out->text = buf_view(&a->text);
+    out->thought = buf_view(&a->thought);
+    out->model = buf_view(&a->model);
     out->finish = a->finish;
     out->usage = a->usage;
 }

@@ -649,11 +649,6 @@ static void call_on_reserved(struct llm_call *call, struct llm_cost total,
     call_tell(c, WORD_RESERVED);
 }
 
-static struct str keep_text(struct call *c, struct str s)
-{
-    return (struct str){arena_strndup(c->memory, s.n ? s.p : "", s.n), s.n};
-}
-
 static void call_on_done(struct llm_call *call, const struct llm_reply *r,
                          void *arg)
 {
@@ -663,9 +658,9 @@ static void call_on_done(struct llm_call *call, const struct llm_reply *r,
     c->sent = NULL;
     c->l->in_flight--;
     c->reply = *r;
-    c->reply.text = keep_text(c, r->text);
-    c->reply.thought = keep_text(c, r->thought);
-    c->reply.model = keep_text(c, r->model);
+    c->reply.text = arena_str(c->memory, r->text);
+    c->reply.thought = arena_str(c->memory, r->thought);
+    c->reply.model = arena_str(c->memory, r->model);
     c->reply.error = arena_strdup(c->memory, r->error);
     call_tell(c, WORD_DONE);
 }
@@ -817,8 +812,7 @@ static enum word answer_from_store(struct call *c)
         out->err = e;
     } else {
         out->end = LEDGER_ANSWERED;
-        out->text =
-            (struct str){arena_strndup(c->memory, buf_str(&b), b.len), b.len};
+        out->text = arena_str(c->memory, buf_view(&b));
     }
     buf_release(&b);
     return WORD_ANSWERED;

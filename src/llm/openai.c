@@ -44,9 +44,9 @@ static json_t *openai_question(const struct http_provider *p,
 {
     bool reasoning = openai_is_reasoning(p->model);
     int64_t limit = http_provider_limit(p, r);
-    json_t *q = json_pack("{s:o, s:o, s:I}", "messages", openai_messages_of(r),
-                          "model", jsn_text(p->model, strlen(p->model)), "seed",
-                          (json_int_t)(r->seed & SEED_MASK));
+    json_t *q =
+        json_pack("{s:o, s:o, s:I}", "messages", openai_messages_of(r), "model",
+                  jsn_of(p->model), "seed", (json_int_t)(r->seed & SEED_MASK));
 
     if (limit > 0)
         json_object_set_new(q,
@@ -55,8 +55,7 @@ static json_t *openai_question(const struct http_provider *p,
     if (p->temperature >= 0 && !reasoning)
         json_object_set_new(q, "temperature", json_real(p->temperature));
     if (p->effort)
-        json_object_set_new(q, "reasoning_effort",
-                            jsn_text(p->effort, strlen(p->effort)));
+        json_object_set_new(q, "reasoning_effort", jsn_of(p->effort));
     if (p->stream) {
         json_object_set_new(q, "stream", json_true());
         json_object_set_new(q, "stream_options",
@@ -122,8 +121,7 @@ static int openai_take_content(struct answer *a, const json_t *content,
 
 static void openai_take_finish(struct answer *a, const json_t *choice)
 {
-    const char *why =
-        json_string_value(json_object_get(choice, "finish_reason"));
+    const char *why = jsn_maybe(choice, "finish_reason");
 
     if (!why)
         return;

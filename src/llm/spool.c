@@ -494,7 +494,7 @@ static const char *batch_error(const json_t *line)
 static int batch_import_line(const char *dir, const json_t *line,
                              struct batch_imported *n, struct err *e)
 {
-    const char *id = json_string_value(json_object_get(line, "custom_id"));
+    const char *id = jsn_maybe(line, "custom_id");
     int64_t status = batch_count(batch_get(line, "response", "status_code"));
     struct send_result r = {.outcome = SEND_REFUSED, .error = ""};
     struct answer a;
@@ -548,7 +548,7 @@ int batch_import(const char *dir, const char *file, struct batch_imported *n,
     rc = spool_make(dir, e);
     if (rc == 0)
         rc = fs_read(file, &text, e);
-    rest = (struct str){buf_str(&text), text.len};
+    rest = buf_view(&text);
     while (rc == 0 && str_part(&rest, '\n', &line)) {
         json_t *v;
 

@@ -585,18 +585,13 @@ static unsigned mask_of(const json_t *list, const char *const *names,
 
 static int int_of(const json_t *object, const char *field)
 {
-    return (int)json_integer_value(json_object_get(object, field));
-}
-
-static bool is_true(const json_t *object, const char *field)
-{
-    return json_is_true(json_object_get(object, field));
+    return (int)jsn_int(object, field);
 }
 
 static void fill_run(struct pack *p, const json_t *run)
 {
-    p->run.helper = schema_text(run, "helper");
-    p->run.family = schema_text(run, "family");
+    p->run.helper = jsn_maybe(run, "helper");
+    p->run.family = jsn_maybe(run, "family");
     p->run.devices = mask_of(json_object_get(run, "devices"), pack_devices, 2);
     p->run.dtypes = mask_of(json_object_get(run, "dtypes"), precision_names,
                             PRECISION_STORED);
@@ -607,20 +602,19 @@ static void fill_run(struct pack *p, const json_t *run)
 
 static void fill_prompt(struct pack *p, const json_t *prompt)
 {
-    p->prompt.answer_fence = schema_text(prompt, "answer_fence");
-    p->prompt.must_define = schema_text(prompt, "must_define");
-    p->prompt.plan_hint = schema_text(prompt, "plan_hint");
-    p->prompt.code_hint = schema_text(prompt, "code_hint");
-    p->prompt.max_guide_tokens =
-        json_integer_value(json_object_get(prompt, "max_guide_tokens"));
+    p->prompt.answer_fence = jsn_maybe(prompt, "answer_fence");
+    p->prompt.must_define = jsn_maybe(prompt, "must_define");
+    p->prompt.plan_hint = jsn_maybe(prompt, "plan_hint");
+    p->prompt.code_hint = jsn_maybe(prompt, "code_hint");
+    p->prompt.max_guide_tokens = jsn_int(prompt, "max_guide_tokens");
 }
 
 static void fill_identity(struct pack *p, const json_t *v)
 {
-    p->id = schema_text(v, "id");
-    p->display_name = schema_text(v, "display_name");
-    p->prompt_name = schema_text(v, "prompt_name");
-    p->version = schema_text(v, "pack_version");
+    p->id = jsn_maybe(v, "id");
+    p->display_name = jsn_maybe(v, "display_name");
+    p->prompt_name = jsn_maybe(v, "prompt_name");
+    p->version = jsn_maybe(v, "pack_version");
     p->language = CHOICE(enum pack_language, v, "language", pack_languages);
     p->build.timeout_s = int_of(json_object_get(v, "build"), "timeout_s");
 }
@@ -648,13 +642,13 @@ static void load_seed(struct pack *p, struct pack_seed *seed,
                      arena_printf(&p->memory, "%s/meta.json", seed->dir), out);
     if (!meta)
         return;
-    seed->origin = schema_text(meta, "origin");
-    seed->licence = schema_text(meta, "licence");
+    seed->origin = jsn_maybe(meta, "origin");
+    seed->licence = jsn_maybe(meta, "licence");
     seed->shapes = pack_strings(p, json_object_get(meta, "shapes"));
     seed->dtype = CHOICE(enum precision, meta, "dtype", precision_names);
-    seed->verified = is_true(meta, "verified");
-    seed->verified_on = schema_text(meta, "verified_on");
-    seed->why_not = schema_text(meta, "why_not");
+    seed->verified = jsn_true(meta, "verified");
+    seed->verified_on = jsn_maybe(meta, "verified_on");
+    seed->why_not = jsn_maybe(meta, "why_not");
 }
 
 static bool list_has(const char *const *list, const char *word)
@@ -720,10 +714,10 @@ static void load_sources(struct pack *p, struct problems *out)
     for (size_t i = 0; i < p->source_count; i++) {
         const json_t *item = json_array_get(list, i);
 
-        p->source[i].repo = schema_text(item, "repo");
-        p->source[i].commit = schema_text(item, "commit");
-        p->source[i].licence = schema_text(item, "licence");
-        p->source[i].note = schema_text(item, "note");
+        p->source[i].repo = jsn_maybe(item, "repo");
+        p->source[i].commit = jsn_maybe(item, "commit");
+        p->source[i].licence = jsn_maybe(item, "licence");
+        p->source[i].note = jsn_maybe(item, "note");
         p->source[i].paths = pack_strings(p, json_object_get(item, "paths"));
     }
 }
@@ -884,7 +878,7 @@ static void pack_probe_command(struct proc_opts *o, const char **argv,
 /* The last line that is not blank. */
 static struct str last_line(const struct buf *b)
 {
-    struct str rest = str_trim((struct str){buf_str(b), b->len}), line;
+    struct str rest = str_trim(buf_view(b)), line;
 
     while (str_cut(&rest, '\n', &line))
         continue;

@@ -278,16 +278,16 @@ static void check_pack(const json_t *v, const char *name, struct problems *out)
     const json_t *run = json_object_get(v, "run");
 
     if (!contains(json_object_get(run, "dtypes"),
-                  schema_text(run, "default_dtype")))
+                  jsn_maybe(run, "default_dtype")))
         problems_add(out,
                      "%s: /run/default_dtype: \"%s\" is not in /run/dtypes; "
                      "add it there",
-                     name, schema_text(run, "default_dtype"));
+                     name, jsn_maybe(run, "default_dtype"));
 }
 
 static void check_meta(const json_t *v, const char *name, struct problems *out)
 {
-    bool verified = json_is_true(json_object_get(v, "verified"));
+    bool verified = jsn_true(v, "verified");
     const char *need = verified ? "verified_on" : "why_not";
     const char *not = verified ? "why_not" : "verified_on";
 

@@ -24,10 +24,10 @@ bool rule_id_is_reserved(const char *id)
 static void pattern_check_id(const json_t *list, size_t i,
                              const struct rule_place *at, struct problems *out)
 {
-    const char *id = schema_text(json_array_get(list, i), "id");
+    const char *id = jsn_maybe(json_array_get(list, i), "id");
 
     for (size_t k = 0; k < i; k++) {
-        if (strcmp(schema_text(json_array_get(list, k), "id"), id) != 0)
+        if (strcmp(jsn_maybe(json_array_get(list, k), "id"), id) != 0)
             continue;
         problems_add(out,
                      "%s: %s/%zu/id: \"%s\" is the id of %s/%zu; an id is "
@@ -45,9 +45,9 @@ static struct rx *pattern_compile(const json_t *list, size_t i,
                                   struct problems *out)
 {
     const json_t *json = json_array_get(list, i);
-    int most = field ? rx_model_groups(schema_text(json, field)) : -1;
+    int most = field ? rx_model_groups(jsn_maybe(json, field)) : -1;
     struct err e = ERR_INIT;
-    struct rx *rx = rx_new(schema_text(json, "pcre"), &e);
+    struct rx *rx = rx_new(jsn_maybe(json, "pcre"), &e);
 
     if (!rx)
         problems_add(out, "%s: %s/%zu/pcre: %s; correct the pattern", at->file,
@@ -68,8 +68,8 @@ static void rule_init(struct rule *rule, const json_t *list, size_t i,
     const json_t *json = json_array_get(list, i);
     int most;
 
-    rule->id = schema_text(json, "id");
-    rule->message = schema_text(json, "message");
+    rule->id = jsn_maybe(json, "id");
+    rule->message = jsn_maybe(json, "message");
     rule->own = at->own;
     rule->kind =
         (enum rule_kind)schema_choice(json, "kind", rule_kinds, RULE_KINDS);
@@ -184,9 +184,9 @@ bool hints_init(struct hints *h, const json_t *list, const char *file,
 
         pattern_check_id(list, i, &at, out);
         h->hint[i] =
-            (struct hint){.id = schema_text(json, "id"),
-                          .text = schema_text(json, "hint"),
-                          .cite = schema_text(json, "cite"),
+            (struct hint){.id = jsn_maybe(json, "id"),
+                          .text = jsn_maybe(json, "hint"),
+                          .cite = jsn_maybe(json, "cite"),
                           .stage = (enum hint_stage)schema_choice(
                               json, "stage", hint_stages, HINT_STAGES),
                           .rx = pattern_compile(list, i, "hint", &at, out)};

@@ -57,7 +57,7 @@ static void put_pointer(struct buf *b, const struct step *at)
     }
     buf_init(&key, BUF_UNLIMITED);
     put_key(&key, at->key);
-    quote_add(b, (struct str){buf_str(&key), key.len}, QUOTED_CHARS);
+    quote_add(b, buf_view(&key), QUOTED_CHARS);
     buf_release(&key);
 }
 
@@ -376,15 +376,10 @@ bool schema_check(const struct schema *s, const json_t *v, const char *file,
     return out->len + out->more == before;
 }
 
-const char *schema_text(const json_t *object, const char *field)
-{
-    return json_string_value(json_object_get(object, field));
-}
-
 size_t schema_choice(const json_t *object, const char *field,
                      const char *const *choices, size_t count)
 {
-    const char *text = schema_text(object, field);
+    const char *text = jsn_maybe(object, field);
 
     for (size_t i = 0; text && i < count; i++)
         if (strcmp(text, choices[i]) == 0)

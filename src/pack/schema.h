@@ -67,9 +67,7 @@ struct schema_field {
 bool schema_check(const struct schema *s, const json_t *v, const char *file,
                   struct problems *out);
 
-/* Fields of an object that schema_check() has accepted: a string (NULL if
- * missing), and the index of a choice. */
-const char *schema_text(const json_t *object, const char *field);
+/* The index of the choice in a field that schema_check() has accepted. */
 size_t schema_choice(const json_t *object, const char *field,
                      const char *const *choices, size_t count);
 

@@ -60,7 +60,7 @@ static const struct {
 
 static size_t action_line(const json_t *v, const char *key)
 {
-    json_int_t n = json_integer_value(json_object_get(v, key));
+    json_int_t n = jsn_int(v, key);
 
     return n > 0 && n < 1000000000 ? (size_t)n : 0;
 }
@@ -532,12 +532,11 @@ static struct str reader_history(struct reader *r, int64_t tokens)
         arena_alloc(&r->memory, (r->turns * ACTIONS + 1) * sizeof(*part));
     size_t n = 0;
     struct buf b = BUF_INIT;
-    struct str out;
 
     for (size_t i = r->turns; i-- > 0;)
         for (size_t j = r->turn[i].len; j-- > 0;) {
             const struct buf *t = &r->turn[i].step[j].text;
-            struct str whole = {buf_str(t), t->len};
+            struct str whole = buf_view(t);
 
             if (llm_estimate_tokens(whole) > tokens)
                 whole = reader_first_line(whole);
@@ -548,9 +547,7 @@ static struct str reader_history(struct reader *r, int64_t tokens)
         }
     while (n-- > 0)
         buf_printf(&b, "%.*s\n", (int)part[n].n, part[n].p);
-    out = (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
-    buf_release(&b);
-    return out;
+    return buf_keep(&b, &r->memory);
 }
 
 /* The documents, or the span itself where it takes half the window at most. */
@@ -558,16 +555,13 @@ static struct str reader_contents(struct reader *r, bool *whole)
 {
     const struct sources *s = r->g->part.sources;
     struct buf b = BUF_INIT;
-    struct str out;
 
     *whole = r->above &&
              llm_estimate_tokens(sources_text(s, r->span)) <= r->window / 2;
     if (*whole)
         return sources_text(s, r->span);
     sources_manifest(s, r->above ? &r->span : NULL, r->window / 4, &b);
-    out = (struct str){arena_strndup(&r->memory, buf_str(&b), b.len), b.len};
-    buf_release(&b);
-    return out;
+    return buf_keep(&b, &r->memory);
 }
 
 static void reader_prompt(struct reader *r)
@@ -788,10 +782,10 @@ enum ask_end guide_run(struct guide *g, struct err *e)
 
 struct str guide_text(const struct guide *g)
 {
-    return (struct str){buf_str(&g->text), g->text.len};
+    return buf_view(&g->text);
 }
 
 struct str guide_findings(const struct guide *g)
 {
-    return (struct str){buf_str(&g->findings), g->findings.len};
+    return buf_view(&g->findings);
 }

@@ -214,15 +214,12 @@ struct prompt_start {
 static struct str start_imports(const struct pack *pack, struct arena *a)
 {
     struct buf list = BUF_INIT;
-    struct str out = {NULL, 0};
 
     if (!pack->imports)
-        return out;
+        return (struct str){NULL, 0};
     for (size_t i = 0; pack->imports[i]; i++)
         buf_printf(&list, "%s`%s`", i ? ", " : "", pack->imports[i]);
-    out = (struct str){arena_strndup(a, buf_str(&list), list.len), list.len};
-    buf_release(&list);
-    return out;
+    return buf_keep(&list, a);
 }
 
 static int start_read(const char *path, struct arena *a, struct str *out,
@@ -233,7 +230,7 @@ static int start_read(const char *path, struct arena *a, struct str *out,
 
     rc = fs_read(path, &text, e);
     if (rc == 0) {
-        *out = prompt_tidy((struct str){buf_str(&text), text.len});
+        *out = prompt_tidy(buf_view(&text));
         out->p = arena_strndup(a, out->p, out->n);
     } else {
         e->kind = ERR_INPUT;

@@ -127,7 +127,7 @@ static int sources_add_file(struct sources *s, const char *path,
         s->item = xgrow(s->item, &s->cap, s->len, sizeof(*s->item));
         x = &s->item[s->len++];
         *x = (struct source){.name = arena_strdup(&s->memory, name)};
-        x->text = (struct str){arena_strndup(&s->memory, b.data, b.len), b.len};
+        x->text = arena_str(&s->memory, buf_view(&b));
         s->bytes += b.len;
         source_find_lines(x, &s->memory);
         source_find_headings(x);

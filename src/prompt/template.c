@@ -234,8 +234,7 @@ struct template *template_load(const char *path, struct template_names names,
     if (bad < text.len)
         err_set(e, ERR_INPUT, "%s: byte %zu is not UTF-8", path, bad);
     else
-        t = template_parse(path, (struct str){buf_str(&text), text.len}, names,
-                           takes, e);
+        t = template_parse(path, buf_view(&text), names, takes, e);
 out:
     buf_release(&text);
     return t;

@@ -49,7 +49,7 @@ void kernel_take_meta(const json_t *meta, struct kernel *out)
     out->dtype = xstrdup(jsn_str(meta, "dtype"));
     out->dsl = xstrdup(jsn_str(meta, "dsl"));
     out->ported_why = xstrdup(jsn_str(meta, "ported_why"));
-    out->verified = json_is_true(json_object_get(meta, "verified"));
+    out->verified = jsn_true(meta, "verified");
     out->rules = verdict_rules(meta);
     out->verified_on =
         xstrdup(jsn_str(meta, out->verified ? "verified_on" : "why_not"));
@@ -332,8 +332,7 @@ json_t *kernel_json(const struct kernel *k, bool texts)
         json_object_set_new(v, "rules", json_integer(k->rules));
     if (kernel_is_retired(k)) {
         json_object_set_new(v, "retired_on", json_string(k->retired_on));
-        json_object_set_new(v, "retired_why",
-                            jsn_text(k->retired_why, strlen(k->retired_why)));
+        json_object_set_new(v, "retired_why", jsn_of(k->retired_why));
     }
     if (k->piece)
         json_object_set(v, "piece", k->piece);

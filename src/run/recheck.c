@@ -63,16 +63,14 @@ static int on_kernel(struct kernel *k, void *arg, struct err *e)
     if (!k->verified)
         return 0;
     x = recheck_add(r);
-    x->k = (struct recheck_kernel){
-        .name = recheck_keep(r, k->name),
-        .task = k->task,
-        .code = {arena_strndup(&r->memory, k->solution.p, k->solution.n),
-                 k->solution.n},
-        .precision = recheck_keep(r, k->dtype),
-        .dsl = recheck_keep(r, k->dsl),
-        .retired = kernel_is_retired(k),
-        .on = recheck_keep(r, k->retired_on),
-        .why = recheck_keep(r, k->retired_why)};
+    x->k = (struct recheck_kernel){.name = recheck_keep(r, k->name),
+                                   .task = k->task,
+                                   .code = arena_str(&r->memory, k->solution),
+                                   .precision = recheck_keep(r, k->dtype),
+                                   .dsl = recheck_keep(r, k->dsl),
+                                   .retired = kernel_is_retired(k),
+                                   .on = recheck_keep(r, k->retired_on),
+                                   .why = recheck_keep(r, k->retired_why)};
     k->task = NULL;
     return 0;
 }
@@ -267,7 +265,7 @@ static int begin_file(struct recheck *r, struct err *e)
 
     if (fs_is_file(r->file))
         rc = fs_read(r->file, &b, e);
-    go_on = rc == 0 && read_pass(r, (struct str){buf_str(&b), b.len});
+    go_on = rc == 0 && read_pass(r, buf_view(&b));
     buf_reset(&b);
     if (!go_on)
         r->pass++;
@@ -362,8 +360,7 @@ static int note_file(struct recheck *r, const struct entry *x, struct err *e)
 
     if (meta && x->k.retired) {
         json_object_set_new(meta, "retired_on", json_string(x->k.on));
-        json_object_set_new(meta, "retired_why",
-                            jsn_text(x->k.why, strlen(x->k.why)));
+        json_object_set_new(meta, "retired_why", jsn_of(x->k.why));
         rc = kernel_put_meta(dir, meta, e);
     } else if (meta) {
         json_object_del(meta, "retired_on");

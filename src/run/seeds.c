@@ -297,19 +297,19 @@ json_t *seeds_json(const struct seeds *s)
 
         json_array_append_new(
             list,
-            json_pack(
-                "{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, "
-                "s:o}",
-                "seed", t->seed->name, "precision", t->precision, "device",
-                s->device, "verdict", r ? jsn_str(r, "verdict") : NULL,
-                "evidence",
-                r && jsn_str(r, "evidence")[0] ? jsn_str(r, "evidence") : NULL,
-                "build",
-                r && jsn_str(r, "build")[0] ? jsn_str(r, "build") : NULL,
-                "build_s", seeds_build_s(r), "speedup_eager",
-                seeds_speedup(r, "reference_ms"), "speedup_compile",
-                seeds_speedup(r, "compile_ms"), "launches", seeds_launches(r),
-                "why", why ? jsn_text(why, strlen(why)) : json_null()));
+            json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, "
+                      "s:o}",
+                      "seed", t->seed->name, "precision", t->precision,
+                      "device", s->device, "verdict",
+                      r ? jsn_str(r, "verdict") : NULL, "evidence",
+                      r && jsn_str(r, "evidence")[0] ? jsn_str(r, "evidence")
+                                                     : NULL,
+                      "build",
+                      r && jsn_str(r, "build")[0] ? jsn_str(r, "build") : NULL,
+                      "build_s", seeds_build_s(r), "speedup_eager",
+                      seeds_speedup(r, "reference_ms"), "speedup_compile",
+                      seeds_speedup(r, "compile_ms"), "launches",
+                      seeds_launches(r), "why", jsn_of(why)));
         free(why);
     }
     return list;

@@ -51,7 +51,7 @@ void archive_free(struct archive *a)
 
 static struct str archive_keep(struct archive *a, struct str s)
 {
-    return s.p ? (struct str){arena_strndup(&a->memory, s.p, s.n), s.n} : s;
+    return s.p ? arena_str(&a->memory, s) : s;
 }
 
 /* ---- kernels that were verified again ---- */

@@ -378,9 +378,9 @@ static int attempt_code(struct attempt *a)
     if (got == EXTRACT_CODE)
         take_code(a, &code);
     else
-        a->record = verdict_unrun(
-            got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED : VERDICT_NO_CODE,
-            NULL, (struct str){buf_str(&feedback), feedback.len});
+        a->record = verdict_unrun(got == EXTRACT_TRUNCATED ? VERDICT_TRUNCATED
+                                                           : VERDICT_NO_CODE,
+                                  NULL, buf_view(&feedback));
     buf_release(&code);
     buf_release(&feedback);
     return e.kind == ERR_NONE ? 0 : attempt_broken(a, &e);
@@ -440,7 +440,7 @@ static bool note_infra(struct attempt *a, const struct verifier_answer *answer,
         state_stop(s);
     }
     return ++a->infra < INFRA_TRIES && !s->worker_dead &&
-           !json_is_true(json_object_get(answer->record, "unusable"));
+           !jsn_true(answer->record, "unusable");
 }
 
 static int attempt_judge(struct attempt *a)
@@ -520,11 +520,6 @@ static int attempt_review(struct attempt *a)
 
 /* ---- the rows ---- */
 
-static const char *record_text(const json_t *record, const char *key)
-{
-    return json_string_value(json_object_get(record, key));
-}
-
 static double record_number(const json_t *record, const char *key)
 {
     const json_t *v = json_object_get(record, key);
@@ -568,17 +563,16 @@ static char *take_times(json_t *record)
 static void attempt_write_verdict(struct attempt *a, struct finished *p)
 {
     json_t *record = json_copy(a->record); /* times are taken out of it */
-    const char *feedback = record_text(record, "feedback");
+    const char *feedback = jsn_maybe(record, "feedback");
     char *times = take_times(record), *text = jsn_canonical(record);
     struct row_verdict row = {
         .task = a->state->ord,
         .attempt = a->number,
-        .verdict = record_text(record, "verdict"),
-        .stage = record_text(record, "stage"),
-        .evidence = record_text(record, "evidence"),
-        .compiled = json_is_true(json_object_get(record, "compiled")),
-        .kernelbench_pass =
-            json_is_true(json_object_get(record, "kernelbench_pass")),
+        .verdict = jsn_maybe(record, "verdict"),
+        .stage = jsn_maybe(record, "stage"),
+        .evidence = jsn_maybe(record, "evidence"),
+        .compiled = jsn_true(record, "compiled"),
+        .kernelbench_pass = jsn_true(record, "kernelbench_pass"),
         .max_abs = record_number(record, "max_abs"),
         .max_rel = record_number(record, "max_rel"),
         .error_ratio = record_number(record, "error_ratio"),
@@ -610,9 +604,9 @@ static void attempt_write_row(struct attempt *a, const struct finished *p)
                               .plan = p->plan[0] ? p->plan : NULL,
                               .code = p->code[0] ? p->code : NULL,
                               .code_hash = p->normal[0] ? p->normal : NULL,
-                              .stage = record_text(a->record, "stage"),
+                              .stage = jsn_maybe(a->record, "stage"),
                               .verdict = verdicts[p->verdict].name,
-                              .rule = record_text(a->record, "rule"),
+                              .rule = jsn_maybe(a->record, "rule"),
                               .fitness = p->fitness,
                               .same_as = a->same_as,
                               .solved = p->solved};
@@ -634,7 +628,7 @@ static void attempt_write_row(struct attempt *a, const struct finished *p)
 /* Fills `out` from a->record, and gives the rows to the store. */
 static int attempt_write(struct attempt *a, struct finished *out, struct err *e)
 {
-    const char *verdict = record_text(a->record, "verdict");
+    const char *verdict = jsn_maybe(a->record, "verdict");
 
     *out = (struct finished){.verdict = verdict_of(verdict)};
     if (out->verdict >= VERDICTS)
@@ -643,7 +637,7 @@ static int attempt_write(struct attempt *a, struct finished *out, struct err *e)
                        verdict ? verdict : "none");
     out->solved = out->verdict == VERDICT_CORRECT;
     out->archivable =
-        verdict_may_join(verdict, record_text(a->record, "evidence"));
+        verdict_may_join(verdict, jsn_maybe(a->record, "evidence"));
     out->fitness = a->same_as ? a->state->finished[a->same_as - 1].fitness
                               : fitness_of(a->s, a->record);
     memcpy(out->code, a->code_blob, HASH_HEX);

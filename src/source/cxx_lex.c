@@ -318,7 +318,7 @@ static bool expects_header(const struct buf *line)
 {
     static const char *const first[] = {"include", "include_next", "import",
                                         "embed"};
-    struct str s = {buf_str(line), line->len};
+    struct str s = buf_view(line);
     size_t mark = str_starts(s, "%:") ? 2 : 1;
 
     s = str_trim((struct str){s.p + mark, s.n - mark});

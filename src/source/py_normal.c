@@ -509,7 +509,5 @@ struct str py_strip(struct str code, bool cxx, struct arena *a)
     mark_strings(&m);
     o.b = &b;
     strip_copy(&o, code, &m, cxx, a);
-    code = (struct str){arena_strndup(a, buf_str(&b), b.len), b.len};
-    buf_release(&b);
-    return code;
+    return buf_keep(&b, a);
 }

@@ -155,7 +155,7 @@ struct task *task_load(const char *path, struct err *e)
     struct buf text = {.limit = TASK_MAX_BYTES};
 
     if (fs_read(path, &text, e) == 0)
-        t = task_from(path, (struct str){buf_str(&text), text.len}, e);
+        t = task_from(path, buf_view(&text), e);
     buf_release(&text);
     if (t && task_read_sidecar(t, e) < 0) {
         task_free(t);
@@ -546,7 +546,7 @@ static int define_one(struct collection *c, const char *word, struct err *e)
             define_in(t->path, (struct str){t->source, t->len}, word, &text, e);
         if (rc > 0) {
             found++;
-            rc = task_set_source(t, (struct str){buf_str(&text), text.len}, e);
+            rc = task_set_source(t, buf_view(&text), e);
         }
         buf_release(&text);
     }

@@ -112,7 +112,7 @@ static void must_be_accepted(struct run *r, const struct ruleset *set,
 
     if (!read_source(r, path, &b))
         return;
-    found = check_source(r->check, set, (struct str){buf_str(&b), b.len});
+    found = check_source(r->check, set, buf_view(&b));
     for (size_t i = 0; i < found.len; i++) {
         const struct finding *f = &found.finding[i];
 
@@ -133,7 +133,7 @@ static void must_hit(struct run *r, const struct ruleset *set, const char *path,
 
     if (!read_source(r, path, &b))
         return;
-    found = check_source(r->check, set, (struct str){buf_str(&b), b.len});
+    found = check_source(r->check, set, buf_view(&b));
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const char *id = json_string_value(json_array_get(ids, i));
 
@@ -262,8 +262,8 @@ static void must_find(struct run *r, struct rx_ctx *rx, const char *path,
     if (fs_read(path, &text, &e) < 0) {
         problems_add(r->out, "%s", e.text);
     } else {
-        got = hint_find(&r->pack->hints, rx, want->stage,
-                        (struct str){buf_str(&text), text.len}, &hint);
+        got =
+            hint_find(&r->pack->hints, rx, want->stage, buf_view(&text), &hint);
         if (got != want)
             problems_add(r->out, "%s: must find the hint %s, but finds %s",
                          path, want->id, got ? got->id : "none");

@@ -79,7 +79,7 @@ enum verdict verdict_of(const char *name)
 
 enum verdict verdict_in(const json_t *record)
 {
-    return verdict_of(json_string_value(json_object_get(record, "verdict")));
+    return verdict_of(jsn_maybe(record, "verdict"));
 }
 
 int64_t verdict_rules(const json_t *record)
@@ -117,7 +117,7 @@ double verdict_ms(const json_t *record, const char *which)
     const json_t *times =
         json_object_get(json_object_get(record, "timing"), which);
 
-    return json_number_value(json_object_get(times, "median"));
+    return jsn_num(times, "median");
 }
 
 double verdict_speedup(const json_t *record, const char *over)
@@ -212,11 +212,6 @@ void evidence_explain(struct buf *out)
 
 /* ---- the trace, for people ---- */
 
-static json_int_t trace_number(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static void trace_put_count(struct buf *out, json_int_t n, const char *one,
                             const char *many)
 {
@@ -226,8 +221,8 @@ static void trace_put_count(struct buf *out, json_int_t n, const char *one,
 static void trace_put_bytes(const json_t *object, struct buf *out)
 {
     buf_printf(out, "%lld bytes read, %lld written",
-               (long long)trace_number(object, "bytes_read"),
-               (long long)trace_number(object, "bytes_written"));
+               (long long)jsn_int(object, "bytes_read"),
+               (long long)jsn_int(object, "bytes_written"));
 }
 
 static void trace_put_kernel(const json_t *kernel, struct buf *out)
@@ -239,8 +234,7 @@ static void trace_put_kernel(const json_t *kernel, struct buf *out)
         buf_printf(out, "%s%lld", i ? " x " : "",
                    (long long)json_integer_value(json_array_get(grid, i)));
     buf_puts(out, ": ");
-    trace_put_count(out, trace_number(kernel, "launches"), "launch",
-                    "launches");
+    trace_put_count(out, jsn_int(kernel, "launches"), "launch", "launches");
     buf_puts(out, ", ");
     trace_put_bytes(kernel, out);
     buf_putc(out, '\n');
@@ -252,9 +246,9 @@ static void trace_put_call(const json_t *call, const char *title,
     const json_t *kernels = json_object_get(call, "kernels");
 
     buf_printf(out, "    %s: ", title);
-    trace_put_count(out, trace_number(call, "launches"), "launch", "launches");
+    trace_put_count(out, jsn_int(call, "launches"), "launch", "launches");
     buf_puts(out, ", ");
-    trace_put_count(out, trace_number(call, "moves"), "move", "moves");
+    trace_put_count(out, jsn_int(call, "moves"), "move", "moves");
     buf_puts(out, ", at least ");
     trace_put_bytes(call, out);
     buf_putc(out, '\n');
@@ -328,8 +322,8 @@ double plausible_bandwidth(const char *gpu)
 static double moved_per_s(const json_t *record)
 {
     const json_t *trace = json_object_get(record, "trace");
-    double bytes = json_number_value(json_object_get(trace, "bytes_read")) +
-                   json_number_value(json_object_get(trace, "bytes_written"));
+    double bytes =
+        jsn_num(trace, "bytes_read") + jsn_num(trace, "bytes_written");
     double ms = verdict_ms(record, "ms");
 
     return ms > 0 ? bytes / ms * 1e3 : 0;

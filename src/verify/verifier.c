@@ -107,7 +107,7 @@ json_t *verifier_answer_record(const struct verifier_answer *a)
     if (a->record)
         return json_incref(a->record);
     return json_pack("{s:s, s:o}", "verdict", verdicts[VERDICT_INFRA].name,
-                     "infra", jsn_text(a->why, strlen(a->why)));
+                     "infra", jsn_of(a->why));
 }
 
 void verifier_answer_release(struct verifier_answer *a)
@@ -223,7 +223,7 @@ static bool job_folder_may_change(const json_t *answer)
     enum verdict v = verdict_in(answer);
 
     return v < VERDICT_UNKNOWN && verdicts[v].retry &&
-           !json_is_true(json_object_get(answer, "unusable"));
+           !jsn_true(answer, "unusable");
 }
 
 /* The job as text, with its id; `known` is the answer that the folder has. A
@@ -540,8 +540,7 @@ void job_seeds(const char *secret, const char *task, size_t attempt,
 static json_t *task_json(const struct task *t)
 {
     return json_pack("{s:s, s:o, s:O?}", "id", t->id, "source",
-                     jsn_text(t->source, strlen(t->source)), "sidecar",
-                     t->sidecar);
+                     jsn_of(t->source), "sidecar", t->sidecar);
 }
 
 static json_t *devices_json(const struct pack *p)
@@ -667,8 +666,7 @@ json_t *job_static_reject(const struct check_result *r)
         if (b.len < FEEDBACK_CHARS - 500)
             put_finding(&b, f);
     }
-    record = verdict_unrun(VERDICT_STATIC_REJECT, rule,
-                           (struct str){buf_str(&b), b.len});
+    record = verdict_unrun(VERDICT_STATIC_REJECT, rule, buf_view(&b));
     buf_release(&b);
     return record;
 }

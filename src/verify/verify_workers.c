@@ -418,7 +418,7 @@ static void slurm_on_look(struct proc *p, struct proc_result *r, void *arg)
     struct slurm *s = arg;
     struct err e = ERR_INIT;
     bool gone = slurm_is_gone(r);
-    struct str states = {buf_str(&r->out), r->out.len}, first = states;
+    struct str states = buf_view(&r->out), first = states;
 
     if (!gone && r->out.len) {
         str_cut(&states, '\n', &first);
@@ -580,7 +580,7 @@ static void worker_answers(struct workers *w, struct worker *worker,
 {
     struct err e = ERR_INIT;
     json_t *answer = jsn_parse("answer", f->payload, f->len, &e);
-    json_int_t peak = json_integer_value(json_object_get(answer, "peak_bytes"));
+    json_int_t peak = jsn_int(answer, "peak_bytes");
     struct asked *a =
         fleet_answer(w->fleet, worker, f->id, peak > 0 ? (uint64_t)peak : 0);
 
@@ -652,7 +652,7 @@ static void member_note(struct member *m)
     for (size_t i = 0; i < n; i++) {
         const char *task = ((struct asked *)work[i])->task;
 
-        json_array_append_new(l->tasks, jsn_text(task, strlen(task)));
+        json_array_append_new(l->tasks, jsn_of(task));
     }
 }
 

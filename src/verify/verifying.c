@@ -229,7 +229,7 @@ static int gate_task(struct ask_all *a, size_t item, void *arg, struct err *e)
         g->why[item] = xasprintf("could not be checked: %s", d.why);
         g->unchecked++;
         g->unchecked_at = item;
-    } else if (!json_is_true(json_object_get(d.record, "usable"))) {
+    } else if (!jsn_true(d.record, "usable")) {
         g->why[item] = gate_reasons(d.record);
     }
     g->answered++;

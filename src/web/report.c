@@ -190,11 +190,6 @@ static void report_put_table(const char *title, struct table *t,
     table_release(t);
 }
 
-static int64_t report_number(const json_t *j, const char *key)
-{
-    return json_integer_value(json_object_get(j, key));
-}
-
 static void report_put_runs(const json_t *runs, struct buf *out)
 {
     static const char *const texts[] = {"label", "model", "dsl", "device",
@@ -212,23 +207,21 @@ static void report_put_runs(const json_t *runs, struct buf *out)
     {
         for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
             table_text(&t, jsn_str(r, texts[k]));
-        headline_number(report_number(r, "solved"), &b);
+        headline_number(jsn_int(r, "solved"), &b);
         buf_puts(&b, " of ");
-        headline_number(report_number(r, "tasks") - report_number(r, "skipped"),
-                        &b);
+        headline_number(jsn_int(r, "tasks") - jsn_int(r, "skipped"), &b);
         table_figure(&t, "%s", buf_str(&b));
         buf_reset(&b);
-        headline_number(report_number(r, "attempts"), &b);
+        headline_number(jsn_int(r, "attempts"), &b);
         table_figure(&t, "%s", buf_str(&b));
         buf_reset(&b);
-        headline_number(
-            report_number(r, "tokens_in") + report_number(r, "tokens_out"), &b);
+        headline_number(jsn_int(r, "tokens_in") + jsn_int(r, "tokens_out"), &b);
         table_figure(&t, "%s", buf_str(&b));
         buf_reset(&b);
-        headline_usd(report_number(r, "usd_micro"), &b);
+        headline_usd(jsn_int(r, "usd_micro"), &b);
         table_figure(&t, "%s", buf_str(&b));
         buf_reset(&b);
-        headline_time(json_number_value(json_object_get(r, "seconds")), &b);
+        headline_time(jsn_num(r, "seconds"), &b);
         table_figure(&t, "%s", buf_str(&b));
         buf_reset(&b);
     }
@@ -314,7 +307,7 @@ static void report_put_unsolved(const json_t *runs, struct buf *out)
         {
             buf_reset(&error);
             term_cut(jsn_str(x, "error"), COLUMNS, &error);
-            table_int(&t, report_number(x, "tasks"));
+            table_int(&t, jsn_int(x, "tasks"));
             table_text(&t, jsn_str(x, "verdict"));
             table_text(&t, buf_str(&error));
         }

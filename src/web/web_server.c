@@ -154,8 +154,7 @@ static void web_fail(struct web_answer *a, unsigned status, const char *why)
 {
     a->status = status;
     buf_reset(&a->body);
-    web_put_json(&a->body,
-                 json_pack("{s:o}", "error", jsn_text(why, strlen(why))));
+    web_put_json(&a->body, json_pack("{s:o}", "error", jsn_of(why)));
 }
 
 /* ---- views of all runs ---- */
@@ -340,7 +339,7 @@ static void web_routes_answer(struct web_routes *r, const struct web_request *q,
         a->status = 200;
         a->type = "text/html; charset=utf-8";
         a->policy = buf_str(&r->policy);
-        a->fixed = (struct str){buf_str(&r->page), r->page.len};
+        a->fixed = buf_view(&r->page);
     } else if (strcmp(q->path, "/favicon.ico") == 0) {
         a->status = 204; /* a browser asks by itself */
         a->type = "image/x-icon";
