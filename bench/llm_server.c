@@ -7,7 +7,6 @@
  * Prints its port on 127.0.0.1; ends with its standard input. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/tick.h"
 #include "io/loop.h"
 

@@ -4,7 +4,6 @@
  *
  *   bench-search FOLDER TASKS ATTEMPTS */
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/tick.h"
 #include "mock.h"
 

@@ -8,7 +8,6 @@
  * FOLDER holds a run as bench-show makes it; attempts are added to it. */
 #include "analyze/views.h"
 #include "base/mem.h"
-#include "base/tick.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void map_init(struct map *m)
 {

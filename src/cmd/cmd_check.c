@@ -6,7 +6,6 @@
 #include "verify/check.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define MAX_FILE ((size_t)64 << 20)
 

@@ -1,5 +1,4 @@
 /* cmd_decontaminate.c: monkeys decontaminate: data without a benchmark's tasks. */
-#include "base/json.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "data/decontaminate.h"

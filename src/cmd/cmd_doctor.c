@@ -3,10 +3,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/tick.h"
 #include "cmd/cmd.h"
 #include "io/proc.h"
-#include "io/term.h"
 #include "pack/pack.h"
 #include "run/seeds.h"
 
@@ -15,7 +13,6 @@
 #include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <utf8proc.h>
 

@@ -8,7 +8,6 @@
 #include "data/kernels.h"
 #include "prompt/inquiry.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,18 +4,15 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "io/term.h"
 #include "pack/pack.h"
 #include "run/seeds.h"
 #include "verify/selftest.h"
 #include "verify/verdict.h"
 #include "verify/verifying.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct pack_values {

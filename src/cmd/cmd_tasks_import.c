@@ -1,13 +1,10 @@
 /* cmd_tasks_import.c: monkeys tasks import-kernelbook. */
 #include "base/fs.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "data/book.h"
 #include "io/term.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct import_values {

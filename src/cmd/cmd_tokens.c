@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct tokens_values {
     const char *vocab, *field, *chat, *table, *root;

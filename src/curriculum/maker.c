@@ -10,7 +10,6 @@
 #include "source/py_normal.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

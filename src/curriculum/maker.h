@@ -19,7 +19,6 @@
 #include "verify/verifier.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 #define MAKER_REPAIRS 3 /* of a model's proposal */
 

@@ -15,7 +15,6 @@
 #include "source/py_normal.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

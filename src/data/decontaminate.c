@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/jsonl.h"
+#include "data/texts.h"
 
 #include <stdlib.h>
 #include <string.h>

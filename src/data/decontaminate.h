@@ -5,7 +5,6 @@
 #define DATA_DECONTAMINATE_H
 
 #include "data/overlap.h"
-#include "data/texts.h"
 
 #include <jansson.h>
 

@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "llm/doc.h"
 #include "llm/llm.h"
 
 #include <stddef.h>

@@ -13,7 +13,6 @@
 #define LLM_LLM_H
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/str.h"
 #include "io/loop.h"
 #include "llm/budget.h"

@@ -11,7 +11,6 @@
 #include "io/term.h"
 #include "pack/schema.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "pack/rule.h"
 
 #include "base/mem.h"
-#include "pack/quote.h"
 #include "pack/schema.h"
 
 #include <stdlib.h>

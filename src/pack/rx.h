@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 #include "prompt/files.h"
 
 #include "base/fs.h"
-#include "base/mem.h"
 #include "pack/pack_file.h"
 
 #include <stdlib.h>

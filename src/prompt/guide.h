@@ -20,8 +20,6 @@
 #include "prompt/prompt.h"
 #include "prompt/sources.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* All borrowed. */

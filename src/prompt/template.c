@@ -5,7 +5,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,14 +4,12 @@
 
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/tick.h"
 #include "run/shared.h"
 #include "store/pg.h"
 #include "verify/verdict.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 

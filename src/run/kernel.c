@@ -8,11 +8,8 @@
 #include "verify/verdict.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int kernel_text(const char *dir, const char *name, struct str *out,

@@ -3,7 +3,6 @@
 #include "base/conf.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "llm/cassette.h"
 #include "run/parts.h"
 #include "store/pg.h"

@@ -10,7 +10,6 @@
 #include "verify/verdict.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

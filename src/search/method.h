@@ -11,8 +11,6 @@
 #ifndef SEARCH_METHOD_H
 #define SEARCH_METHOD_H
 
-#include "search/search_opts.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -13,7 +13,6 @@
 #include "search/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct reviewer {
     struct reviewer_parts part;

@@ -9,7 +9,6 @@
  * `pos` and advances it; false when it recorded a problem. */
 #include "source/py_lex.h"
 
-#include "base/mem.h"
 #include "source/place.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "store/lock.h"
 
 #include "base/fs.h"
-#include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>

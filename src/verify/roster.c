@@ -4,12 +4,10 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/tick.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define APART_NS TICK_S
 #define SHARE    50   /* writing takes at most this part of the time */

@@ -2,11 +2,9 @@
 #include "verify/selftest.h"
 
 #include "base/fs.h"
-#include "base/mem.h"
 #include "source/py_lex.h"
 #include "verify/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MESSAGE_BYTES_MAX ((size_t)1 << 20)

@@ -10,7 +10,6 @@
 #include "base/home.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/mem.h"
 #include "base/tick.h"
 #include "io/frame.h"
 #include "io/link.h"

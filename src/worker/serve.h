@@ -2,7 +2,6 @@
 #ifndef WORKER_SERVE_H
 #define WORKER_SERVE_H
 
-#include "io/link.h"
 #include "worker/host.h"
 
 enum serve_end {

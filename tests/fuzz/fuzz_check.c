@@ -1,7 +1,6 @@
 /* fuzz_check.c: any bytes as a candidate, with a rule over every form. Every
  * form must be text, and every finding have a place in it. */
 #include "base/mem.h"
-#include "base/tick.h"
 #include "verify/check.h"
 
 #include <stdint.h>

@@ -3,7 +3,6 @@
 #include "pack/rule.h"
 
 #include <stdint.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,6 @@
 #include "data/tokenizer.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #ifndef TESTS_FAKE_WORKER_H
 #define TESTS_FAKE_WORKER_H
 
-#include "io/link.h"
 #include "io/loop.h"
 
 #include <stdbool.h>

@@ -145,7 +145,7 @@ const json_t *llm_got_body(const struct llm_got *g)
 const char *llm_got_header(const struct llm_got *g, const char *name)
 {
     const json_t *all = json_object_get(json_array_get(g->seen, 0), "headers");
-    const char *value = json_string_value(json_object_get(all, name));
+    const char *value = jsn_maybe(all, name);
 
     return value ? value : "";
 }

@@ -7,7 +7,6 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct store *db_open(const char *dir, enum store_mode mode, struct loop *l)
 {

@@ -7,7 +7,6 @@
 #include "llm/spool.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define QUESTIONS 6
@@ -57,7 +56,7 @@ static size_t lines(struct asking *a, json_t **v, size_t max)
 
 static const char *id_in(const json_t *line)
 {
-    return json_string_value(json_object_get(line, "custom_id"));
+    return jsn_maybe(line, "custom_id");
 }
 
 static void test_export(void)
@@ -75,12 +74,11 @@ static void test_export(void)
     got = lines(&a, v, QUESTIONS);
     body = json_object_get(v[0], "body");
     ok(got == QUESTIONS && request_is_id(id_in(v[0])), "a line each, by id");
-    is(json_string_value(json_object_get(v[0], "url")), "/v1/chat/completions",
-       "to the completions");
+    is(jsn_maybe(v[0], "url"), "/v1/chat/completions", "to the completions");
     ok(json_object_get(body, "messages") &&
            json_integer_value(json_object_get(body, "max_completion_tokens")) ==
                1000 &&
-           strcmp(json_string_value(json_object_get(body, "model")), "m") == 0,
+           strcmp(jsn_maybe(body, "model"), "m") == 0,
        "with the body of a request");
     ok(batch_export(a.dir, asking_path(&a, "again.jsonl"), NULL, &n, &e) == 0 &&
            n.written == 0 && n.claimed == QUESTIONS,

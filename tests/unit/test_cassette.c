@@ -1,6 +1,5 @@
 /* test_cassette.c: what is recorded comes back, and nothing else does. */
 #include "asking.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "llm/cassette.h"

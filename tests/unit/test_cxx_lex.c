@@ -4,8 +4,6 @@
 #include "source/cxx_lex.h"
 #include "tap.h"
 
-#include <string.h>
-
 struct cxx_case {
     const char *claim, *src, *want;
 };

@@ -1,6 +1,5 @@
 /* The population of an evolution: who is drawn, who stays, who moves. */
 #include "base/buf.h"
-#include "base/mem.h"
 #include "search/evolve_db.h"
 #include "tap.h"
 

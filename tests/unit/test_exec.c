@@ -1,6 +1,5 @@
 /* test_exec.c: a command answers, well, badly or not at all; keys stay here. */
 #include "asking.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "tap.h"
 

@@ -1,6 +1,5 @@
 /* test_fleet.c: every piece of work is answered once, by one worker, in memory that
  * is there. */
-#include "base/mem.h"
 #include "tap.h"
 #include "verify/fleet.h"
 

@@ -1,10 +1,8 @@
 /* test_view.c: what rules get to see. */
-#include "base/mem.h"
 #include "source/form.h"
 #include "source/place.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct form_case {

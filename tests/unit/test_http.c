@@ -8,7 +8,6 @@
 #include "peer.h"
 #include "tap.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #include "scratch.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void test_fields(const struct pack *p)

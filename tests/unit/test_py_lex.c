@@ -2,11 +2,9 @@
  * reads as its text, strings as S<…>, f-strings as F<…> T<…> E<…>, the rest as
  * NL, IN, DE and END; a problem follows as !id@line:column. */
 #include "base/buf.h"
-#include "base/mem.h"
 #include "source/py_lex.h"
 #include "tap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "pack_fixture.h"
 #include "tap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const colours[] = {"red", "green"};

@@ -278,8 +278,7 @@ static void answer(const char *spool, const char *question, struct err *e)
 {
     json_t *v = jsn_read(question, e), *key = json_object_get(v, "key");
     struct llm_request r = {
-        .key = {json_string_value(json_object_get(key, "task")), NULL,
-                json_string_value(json_object_get(key, "stage")),
+        .key = {jsn_maybe(key, "task"), NULL, jsn_maybe(key, "stage"),
                 (int)json_integer_value(json_object_get(key, "attempt"))}};
     struct buf b;
     struct send_result result = {.usage = {.input = 100, .output = 50}};
@@ -287,8 +286,7 @@ static void answer(const char *spool, const char *question, struct err *e)
     buf_init(&b, BUF_UNLIMITED);
     on_reply(&r, &b, NULL);
     result.text = (struct str){buf_str(&b), b.len};
-    if (spool_put_answer(spool, json_string_value(json_object_get(v, "id")),
-                         &result, e) < 0)
+    if (spool_put_answer(spool, jsn_maybe(v, "id"), &result, e) < 0)
         BUG("%s", e->text);
     buf_release(&b);
     json_decref(v);

@@ -4,7 +4,6 @@
 #include "io/sse.h"
 #include "tap.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Events as text: "type=data;" each. */

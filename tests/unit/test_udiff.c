@@ -1,11 +1,9 @@
 /* test_udiff.c: hunks as `diff -u` writes them; random texts are rebuilt from
  * them. */
-#include "base/mem.h"
 #include "base/rng.h"
 #include "base/udiff.h"
 #include "tap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* test_web_server.c: a server beside somebody who writes a run: answers, events,
  * a crowd, the end. tests/cli/serve.t asks the program; here sanitizers watch. */
 #include "base/mem.h"
-#include "base/tick.h"
 #include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"

@@ -2,7 +2,6 @@
  * answered once. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/tick.h"
 #include "fake_worker.h"
 #include "io/link.h"
 #include "scratch.h"
