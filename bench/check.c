@@ -78,8 +78,8 @@ int main(int argc, char **argv)
     struct form forms[FORM_KINDS];
     struct pack *pack;
     struct check *c;
-    struct arena a;
-    struct buf text;
+    struct arena a = {0};
+    struct buf text = {.limit = (size_t)1 << 20};
     const char *dir;
     char *pack_dir;
     double start, spent;
@@ -91,8 +91,6 @@ int main(int argc, char **argv)
     count = strtol(argv[5], NULL, 10);
     path = (struct pack_path){&dir, 1};
     problems_init(&problems);
-    buf_init(&text, (size_t)1 << 20);
-    arena_init(&a);
     pack_dir = fs_join(dir, argv[2]);
     pack = pack_load(&path, pack_dir, &problems);
     set = pack ? pack_ruleset(pack, argv[3], &e) : NULL;

@@ -49,10 +49,9 @@ static void make_answers(struct server *s, size_t bytes)
     static const char usage[] =
         "\"usage\":{\"prompt_tokens\":2000,\"completion_tokens\":500}";
     char *text = xcalloc(1, bytes + 1);
-    struct buf body;
+    struct buf body = BUF_INIT;
 
     memset(text, 'a', bytes);
-    buf_init(&body, BUF_UNLIMITED);
     buf_init(&s->whole, BUF_UNLIMITED);
     buf_init(&s->stream, BUF_UNLIMITED);
     buf_printf(&body,

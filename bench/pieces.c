@@ -61,10 +61,9 @@ static int write_part(const char *dir, size_t number, const struct part *p,
                       struct err *e)
 {
     char name[32], *path;
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_printf(&b,
                "import torch\nimport torch.nn as nn\n\n\n"
                "class Model(nn.Module):\n    # steps %zu %zu %zu\n"

@@ -25,10 +25,9 @@ static struct str read_in(const char *dir, const char *name, struct arena *a)
 {
     struct err e = ERR_INIT;
     char *path = fs_join(dir, name);
-    struct buf b;
+    struct buf b = {.limit = (size_t)1 << 20};
     struct str s;
 
-    buf_init(&b, (size_t)1 << 20);
     if (fs_read(path, &b, &e) < 0) {
         fprintf(stderr, "%s\n", e.text);
         exit(1);
@@ -78,7 +77,7 @@ int main(int argc, char **argv)
     struct prompts *p;
     struct pack *pack;
     struct prompt out;
-    struct arena files, a;
+    struct arena files = {0}, a = {0};
     double us;
 
     if (count < 1 || !(p = prompts_load(argv[1], &e)))
@@ -87,8 +86,6 @@ int main(int argc, char **argv)
     pack = pack_load(&(struct pack_path){NULL, 0}, argv[2], &problems);
     if (!pack || pack->seed_count < 3)
         return 2;
-    arena_init(&files);
-    arena_init(&a);
     for (size_t i = 0; i < 3; i++)
         examples[i] = (struct prompt_example){
             .name = pack->seed[i].name,

@@ -201,7 +201,7 @@ static void time_views(const char *dir)
 {
     struct err e = ERR_INIT;
     struct run_view v, *runs[] = {&v};
-    struct buf report;
+    struct buf report = BUF_INIT;
     double start = cpu_ms();
 
     if (run_view_open(dir, &v, &e) < 0)
@@ -209,7 +209,6 @@ static void time_views(const char *dir)
     printf("processor time\nreading the run: %.0f ms\n", cpu_ms() - start);
     for (size_t i = 0; i < VIEWS; i++)
         time_view(&v, i);
-    buf_init(&report, BUF_UNLIMITED);
     start = cpu_ms();
     if (report_html(runs, 1, &report, &e) < 0)
         BUG("%s", e.text);

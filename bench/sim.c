@@ -44,10 +44,9 @@ static const char *const ops[] = {
 static int write_tasks(const char *dir, struct err *e)
 {
     char *folder = fs_join(dir, "tasks"), name[32], *path;
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc = fs_mkdirs(folder, e);
 
-    buf_init(&b, BUF_UNLIMITED);
     for (int t = 0; rc == 0 && t < TASKS; t++) {
         int f = t % FAMILIES;
 

@@ -71,9 +71,8 @@ static void close_and_remove(struct bench *b)
 static void put_text(struct bench *b, size_t n, char hash[HASH_HEX])
 {
     double start = cpu_us(CLOCK_THREAD_CPUTIME_ID);
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     while (out.len < n) {
         size_t take = n - out.len < 1500 ? n - out.len : 1500;
         size_t at = rng_below(&b->rng, b->text.len - take);

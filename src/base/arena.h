@@ -1,5 +1,5 @@
-/* arena.h: memory for one unit of work, freed all at once. Pointers stay valid
- * until arena_reset() or arena_release(). Nothing here fails. */
+/* arena.h: memory for one unit of work, freed all at once. A zeroed arena is empty.
+ * Pointers stay valid until arena_reset() or arena_release(). Nothing here fails. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -12,7 +12,7 @@ struct arena {
     struct arena_block *head;
 };
 
-void arena_init(struct arena *a); /* allocates nothing */
+void arena_init(struct arena *a);
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a);            /* empties it, keeps the memory */
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, aligned for anything */

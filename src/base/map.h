@@ -1,5 +1,6 @@
-/* map.h: a hash table from strings to pointers. Keys are copied, values are
- * borrowed. Iteration is in insertion order, so no result depends on a hash. */
+/* map.h: a hash table from strings to pointers. A zeroed map is empty. Keys are
+ * copied, values are borrowed. Iteration is in insertion order, so no result depends
+ * on a hash. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 

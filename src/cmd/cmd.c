@@ -152,7 +152,6 @@ int cmd_execute(const struct cmd *c, int argc, char **argv, struct err *e)
                             .values = xcalloc(1, c->size + 1)};
     int rc;
 
-    arena_init(&call.arena);
     rc = cmd_read(&call, NULL, e);
     if (rc == 0 && call.r.common.help) {
         cmd_print_help(c);

@@ -98,7 +98,7 @@ static int add_read(struct cmd_call *call, struct adding *a, const char *file,
 /* Before the verifier is asked. */
 static int add_check_place(const struct adding *a, struct err *e)
 {
-    struct archives_known known;
+    struct map known = {0};
     int rc = -1;
 
     if (pg_is_address(a->v->out))
@@ -107,14 +107,14 @@ static int add_check_place(const struct adding *a, struct err *e)
                        "import' that folder into the shared archive");
     if (!fs_is_dir(a->v->out) && access(a->v->out, F_OK) == 0)
         return err_set(e, ERR_INPUT, "%s: not a folder", a->v->out);
-    if (archives_read_known(a->v->out, &known, e) == 0) {
-        if (archives_knows(&known, a->task->hash))
+    if (archives_known(a->v->out, &known, e) == 0) {
+        if (map_get(&known, str_of(a->task->hash)))
             err_set(e, ERR_INPUT, "%s already has a kernel for %s", a->v->out,
                     a->task->id);
         else
             rc = 0;
     }
-    archives_release_known(&known);
+    map_release(&known);
     return rc;
 }
 

@@ -303,7 +303,7 @@ static int run_show(struct run *r, bool json, struct err *e)
 {
     struct run_view v;
     struct summary m;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (run_look(r, &v, e) < 0)
         return -1;
@@ -315,7 +315,6 @@ static int run_show(struct run *r, bool json, struct err *e)
         status_print_json(&m);
     } else {
         status_print_tasks(&m);
-        buf_init(&b, BUF_UNLIMITED);
         status_put_line(&m, &b);
         printf("\n%s\n", buf_str(&b));
         buf_release(&b);

@@ -323,7 +323,7 @@ static int verify_ask_all(struct verify *f, const char *precision,
 static int verify_all(struct verify *f, struct err *e)
 {
     const char *precision;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     f->pack = cmd_pack(f->call, &f->v->v.packs, f->v->dsl, e);
     if (!f->pack || verify_gather(f, &f->call->r, e) < 0)
@@ -332,7 +332,6 @@ static int verify_all(struct verify *f, struct err *e)
     if (!precision || verify_ask_all(f, precision, e) < 0)
         return -1;
     if (f->proven && !f->v->v.json) {
-        buf_init(&b, BUF_UNLIMITED);
         evidence_explain(&b);
         fputs(buf_str(&b), stdout);
         buf_release(&b);

@@ -23,7 +23,6 @@
 void curriculum_init(struct curriculum *c)
 {
     *c = (struct curriculum){0};
-    arena_init(&c->memory);
 }
 
 void curriculum_release(struct curriculum *c)
@@ -440,8 +439,6 @@ int curriculum_finish(struct curriculum *c, const char *dir, struct err *e)
     struct index x = {.dir = dir, .e = e};
     int rc;
 
-    map_init(&x.pieces);
-    map_init(&x.problems);
     rc = index_all(&x, c);
     for (size_t i = 0; rc == 0 && i < c->len; i++)
         rc = check_parents(&x, &c->piece[i]);

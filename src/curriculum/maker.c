@@ -77,9 +77,8 @@ static int maker_divide(struct maker *m, struct making *x,
 static struct str trace_text(const json_t *trace, struct arena *a)
 {
     size_t n = json_array_size(trace);
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < n && i < TRACE_LINES; i++) {
         const json_t *v = json_array_get(trace, i);
         char *shape = json_dumps(json_object_get(v, "shape"), 0);
@@ -102,7 +101,7 @@ static struct str division_text(const json_t *own, struct arena *a)
                           json_object_get(own, "subproblems"), "composition",
                           json_object_get(own, "composition"));
     json_t *copy = json_deep_copy(v), *sub;
-    struct buf b;
+    struct buf b = BUF_INIT;
     size_t i;
     char *text;
 
@@ -122,7 +121,6 @@ static struct str division_text(const json_t *own, struct arena *a)
         text = json_dumps(copy, JSON_COMPACT);
     }
     json_decref(copy);
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, text);
     free(text);
     return buf_keep(&b, a);
@@ -131,9 +129,8 @@ static struct str division_text(const json_t *own, struct arena *a)
 /* "answer 1: p1_scores: not_finite (step 4): …" */
 static struct str refusals_text(const json_t *refused, struct arena *a)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < json_array_size(refused); i++) {
         const json_t *list = json_array_get(refused, i);
 
@@ -242,11 +239,10 @@ static int maker_turn(struct maker *m, struct making *x, json_t **used,
                       struct err *e)
 {
     struct ledger_answer a;
-    struct arena memory;
+    struct arena memory = {0};
     json_t *proposal = NULL, *answer = NULL;
     int rc;
 
-    arena_init(&memory);
     rc = maker_ask(m, x, &memory, &a);
     if (rc == 0 && a.end == LEDGER_FAILED)
         rc = err_set(e, ERR_SYSTEM, "%s: the model did not answer: %s",
@@ -402,9 +398,8 @@ static char *unused(const struct map *taken, const char *base)
 
 static void name_problems(struct merging *m)
 {
-    struct map taken;
+    struct map taken = {0};
 
-    map_init(&taken);
     for (size_t i = 0; i < m->n; i++) {
         char *base = stem_of(m->part[i].task);
 
@@ -423,10 +418,9 @@ static char *piece_key(const json_t *sub)
 {
     const json_t *inputs = json_object_get(sub, "inputs");
     char hash[HASH_HEX];
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     py_normal_hash_renamed(str_of(jsn_str(sub, "source")), hash);
-    buf_init(&b, BUF_UNLIMITED);
     buf_puts(&b, hash);
     for (size_t i = 0; i < json_array_size(inputs); i++) {
         const json_t *in = json_array_get(inputs, i);
@@ -624,8 +618,6 @@ int curriculum_merge(struct curriculum *out, const struct merge_part *part,
     int rc = 0;
 
     curriculum_init(out);
-    map_init(&m.by_key);
-    map_init(&m.by_name);
     name_problems(&m);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = merge_add_problem(&m, i, out, e);

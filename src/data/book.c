@@ -113,12 +113,11 @@ static int count_line(struct book *b, const json_t *line, size_t bytes)
 /* A last line that is cut short is removed. */
 static int read_lines(struct book *b, struct err *e)
 {
-    struct buf all;
+    struct buf all = BUF_INIT;
     struct str rest, line;
     size_t number = 0;
     int rc;
 
-    buf_init(&all, BUF_UNLIMITED);
     rc = fs_read(b->path, &all, e);
     rest = buf_view(&all);
     while (rc == 0 && str_cut(&rest, '\n', &line)) {
@@ -167,7 +166,6 @@ static int check_settings(const char *dir, json_t *settings, struct err *e)
 int book_open(struct book *b, const char *dir, json_t *settings, struct err *e)
 {
     *b = (struct book){.dir = dir, .path = fs_join(dir, MANIFEST), .fd = -1};
-    map_init(&b->programs);
     if (fs_mkdirs(dir, e) < 0 || check_settings(dir, settings, e) < 0)
         return -1;
     b->fd = open(b->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -208,13 +206,11 @@ static int append_line(struct book *b, const json_t *line, struct err *e)
 /* Leaves one line for each row, in their order, if some have two. */
 static int tidy_lines(struct book *b, struct err *e)
 {
-    struct buf all, out;
+    struct buf all = BUF_INIT, out = BUF_INIT;
     int rc;
 
     if (!b->replaced)
         return 0;
-    buf_init(&all, BUF_UNLIMITED);
-    buf_init(&out, BUF_UNLIMITED);
     rc = fs_read(b->path, &all, e);
     for (size_t i = 0; rc == 0 && i < b->rows; i++) {
         const char *line = all.data + b->row[i].at;
@@ -362,9 +358,8 @@ static void hash_program(struct str text, char hash[HASH_HEX])
 {
     struct py_tokens t, rest = {0};
     bool begins = true, import = false;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, text, &a);
     rest.tok = arena_alloc(&a, t.len * sizeof(*rest.tok));
     for (size_t i = 0; i < t.len; i++) {
@@ -443,11 +438,10 @@ static int take_finding(struct item *it, const struct verifier_answer *d,
                         struct err *e)
 {
     const char *returns = d->record ? jsn_str(d->record, "returns") : "";
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     if (!d->record && verifier_is_dead(it->im->o->verifying->verifier))
         return err_set(e, ERR_SYSTEM, "%s", d->why);
-    buf_init(&b, BUF_UNLIMITED);
     if (!d->record) {
         if (++it->failures == TRIES)
             fail_item(it, BOOK_UNCHECKED, d->why);

@@ -107,10 +107,9 @@ void chat_render(const struct chat_template *t, const struct chat_message *m,
 size_t chat_count(const struct chat_template *t, struct tokenizer *tokenizer,
                   const struct chat_message *m, size_t n, bool ask)
 {
-    struct buf text;
+    struct buf text = BUF_INIT;
     size_t count;
 
-    buf_init(&text, BUF_UNLIMITED);
     chat_render(t, m, n, ask, &text);
     count = tokenizer_count(tokenizer, buf_view(&text));
     buf_release(&text);

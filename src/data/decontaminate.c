@@ -122,10 +122,9 @@ static json_t *near_json(const struct overlap *o, const struct fuzzy_match *m)
 static json_t *gram_json(const struct overlap *o, const struct ngram_match *m)
 {
     const char *path = overlap_path(o, m->index);
-    struct buf text;
+    struct buf text = BUF_INIT;
     json_t *v;
 
-    buf_init(&text, BUF_UNLIMITED);
     overlap_put_ngram(o, m, &text);
     v = json_pack("{s:o, s:I, s:o}", "partner", jsn_of(path), "at",
                   (json_int_t)m->at, "text",
@@ -242,9 +241,6 @@ int decontaminate(const struct decontaminate *d,
     *sums = (struct decontaminate_sums){0};
     if (!rows)
         return -1;
-    map_init(&p.known);
-    arena_init(&p.arena);
-    arena_init(&p.memory);
     if (begin_output(&p, e) == 0 && pass_rows(&p, rows, e) == 0)
         rc = end_output(&p, e);
     jsonl_drop(p.manifest);

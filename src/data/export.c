@@ -166,11 +166,10 @@ static json_t *word(const char *s)
 static json_t *licence_json(const json_t *source)
 {
     const json_t *list = json_object_get(source, "licenses"), *item;
-    struct buf b;
+    struct buf b = BUF_INIT;
     json_t *v;
     size_t i;
 
-    buf_init(&b, BUF_UNLIMITED);
     json_array_foreach(list, i, item) if (json_is_string(item))
         buf_printf(&b, "%s%s", b.len ? ", " : "", json_string_value(item));
     v = b.len ? jsn_text(buf_str(&b), b.len) : word("unknown");
@@ -486,7 +485,7 @@ static int open_files(struct pass *p, const char *dir, struct err *e)
 
 static int end_files(struct pass *p, const char *dir, struct err *e)
 {
-    struct buf card;
+    struct buf card = BUF_INIT;
     char *path = fs_join(dir, "README.md");
     int rc = 0;
 
@@ -497,7 +496,6 @@ static int end_files(struct pass *p, const char *dir, struct err *e)
             jsonl_drop(p->file[i]);
         p->file[i] = NULL;
     }
-    buf_init(&card, BUF_UNLIMITED);
     put_card(p->how, p->sums, &card);
     if (rc == 0)
         rc = fs_replace(path, buf_str(&card), card.len, e);
@@ -565,7 +563,6 @@ enum ask_end export_records(const struct export_how *how,
 
     *out = (struct export_sums){.licences = json_object(),
                                 .datasets = json_object()};
-    map_init(&p.seen);
     if (how->vocab)
         p.tokenizer = tokenizer_new(how->vocab);
     rc = samples_open(&p.samples, &how->samples, e);

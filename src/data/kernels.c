@@ -125,7 +125,6 @@ int kernels_write(const char *const *run, size_t runs, const char *to,
     int rc = fs_fresh_begin(&l.dir, to, false, e);
 
     *out = (struct archives_copied){0};
-    map_init(&l.known);
     buf_init(&l.index, BUF_UNLIMITED);
     buf_puts(&l.index,
              "# Kernels\n\nVerified kernels; the evidence says how much is "

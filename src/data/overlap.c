@@ -397,9 +397,6 @@ struct overlap *overlap_new(const struct overlap_how *how,
 
     o->how = *how;
     o->len = n;
-    map_init(&o->words);
-    map_init(&o->grams);
-    arena_init(&o->memory);
     if (how->ngram && strcmp(how->tokens, "qwen") != 0)
         o->how.vocab = NULL;
     if (how->fuzzy)
@@ -530,7 +527,6 @@ struct overlap_scratch *overlap_scratch_new(const struct overlap *o)
     struct overlap_scratch *s = xcalloc(1, sizeof(*s));
 
     s->state = xreallocarray(NULL, o->longest + 1, sizeof(*s->state));
-    arena_init(&s->arena);
     buf_init(&s->word, BUF_UNLIMITED);
     if (o->how.vocab)
         s->tokenizer = tokenizer_new(o->how.vocab);

@@ -31,7 +31,6 @@ struct backfill *backfill_new(const struct backfill_parts *p)
     struct backfill *b = xcalloc(1, sizeof(*b));
 
     b->part = *p;
-    map_init(&b->packs);
     return b;
 }
 
@@ -364,13 +363,12 @@ static int each_refine(const struct sample *x, struct backfill *b,
                        record_fn *fn, void *arg, struct err *e)
 {
     struct attempt_view fix;
-    struct map seen; /* code that failed already */
+    struct map seen = {0}; /* code that failed already */
     int rc = 0;
 
     (void)b;
     if (run_attempt_view_make(x->view, x->kernel, &fix, e) < 0)
         return -1;
-    map_init(&seen);
     for (size_t i = 0; rc == 0 && i < x->task->attempts; i++) {
         const struct run_attempt *a = &x->task->attempt[i];
 

@@ -31,7 +31,7 @@ static char clean[] = "";
 
 static char *explain(const struct overlap *o, const struct overlap_result *r)
 {
-    struct buf gram;
+    struct buf gram = BUF_INIT;
     char *quoted, *text;
     json_t *v;
 
@@ -40,7 +40,6 @@ static char *explain(const struct overlap *o, const struct overlap_result *r)
                          200.0 * (double)r->near.lcs /
                              (double)(r->near.length + r->near.other),
                          overlap_path(o, r->near.index));
-    buf_init(&gram, BUF_UNLIMITED);
     overlap_put_ngram(o, &r->gram, &gram);
     v = jsn_text(buf_str(&gram), gram.len);
     quoted = json_dumps(v, JSON_ENCODE_ANY);
@@ -212,9 +211,6 @@ int samples_open(struct samples *s, const struct samples_how *how,
     int rc;
 
     *s = (struct samples){0};
-    arena_init(&c.memory);
-    map_init(&c.checked);
-    map_init(&c.seen);
     rc = choose(&c, e);
     for (size_t i = 0; i < c.checked.len; i++)
         if (c.checked.items[i].value != clean)

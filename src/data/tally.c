@@ -178,7 +178,6 @@ int documents_count(struct documents *d, const char *sources, const char *root,
     int rc = 0;
 
     *d = (struct documents){0};
-    arena_init(&d->memory);
     if (!file)
         return -1;
     list = json_object_get(file, "sources");

@@ -165,10 +165,9 @@ void unicode_repair(struct str text, struct buf *out)
 uint32_t *unicode_points(struct str text, size_t *len)
 {
     uint32_t *cp;
-    struct buf good;
+    struct buf good = BUF_INIT;
     size_t at = 0;
 
-    buf_init(&good, BUF_UNLIMITED);
     if (str_utf8_check(text.p, text.n) < text.n) {
         unicode_repair(text, &good);
         text = buf_view(&good);

@@ -387,9 +387,8 @@ struct vocab *vocab_parse(const char *name, struct str text, struct err *e)
 struct vocab *vocab_load(const char *path, struct err *e)
 {
     struct vocab *v = NULL;
-    struct buf b;
+    struct buf b = {.limit = MAX_BYTES};
 
-    buf_init(&b, MAX_BYTES);
     if (fs_read(path, &b, e) == 0)
         v = vocab_parse(path, buf_view(&b), e);
     buf_release(&b);

@@ -82,7 +82,7 @@ static int cassette_unpack_all(const struct buf *raw, struct buf *out,
 static int cassette_text(const char *path, struct buf *out, size_t *whole,
                          struct err *e)
 {
-    struct buf raw;
+    struct buf raw = {.limit = CASSETTE_LIMIT};
     size_t end = 0;
     int rc;
 
@@ -91,7 +91,6 @@ static int cassette_text(const char *path, struct buf *out, size_t *whole,
         for (end = out->len; end && out->data[end - 1] != '\n';)
             end--;
     } else {
-        buf_init(&raw, CASSETTE_LIMIT);
         rc = fs_read(path, &raw, e);
         if (rc == 0 && cassette_unpack_all(&raw, out, &end, e) < 0)
             rc = err_wrap(e, "%s", path);
@@ -366,7 +365,6 @@ struct cassette *cassette_parse(const char *name, const char *text, size_t n,
     bool header = true;
     int number = 0;
 
-    map_init(&c->by_key);
     while (str_part(&rest, '\n', &line)) {
         line = str_trim(line);
         number++;

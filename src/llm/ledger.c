@@ -216,7 +216,6 @@ int ledger_lose(struct store *s, struct err *e)
     struct stored_losing l = {0};
     int rc;
 
-    arena_init(&l.memory);
     rc = store_each(s, STORE_CALLS, stored_on_open, &l, e) == 0 ? 0 : -1;
     for (size_t i = 0; rc == 0 && i < l.len; i++) {
         stored_make_lost(&l.call[i]);
@@ -238,7 +237,6 @@ struct ledger *ledger_open(const struct ledger_parts *p, struct err *e)
     struct ledger *l = xcalloc(1, sizeof(*l));
 
     l->part = *p;
-    map_init(&l->stored);
     if ((p->patient || ledger_lose(p->store, e) == 0) &&
         stored_load(p->store, p->budget, &l->stored, e) == 0)
         return l;

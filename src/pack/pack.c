@@ -760,7 +760,6 @@ static struct pack *new_pack(const char *dir)
         n--;
     p->dir = xstrndup(dir, n);
     p->files = json_array();
-    arena_init(&p->memory);
     return p;
 }
 

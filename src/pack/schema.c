@@ -45,7 +45,7 @@ static void put_key(struct buf *b, const char *key)
 
 static void put_pointer(struct buf *b, const struct step *at)
 {
-    struct buf key;
+    struct buf key = BUF_INIT;
 
     if (!at->up) /* the root has no name */
         return;
@@ -55,7 +55,6 @@ static void put_pointer(struct buf *b, const struct step *at)
         buf_printf(b, "%zu", at->index);
         return;
     }
-    buf_init(&key, BUF_UNLIMITED);
     put_key(&key, at->key);
     quote_add(b, buf_view(&key), QUOTED_CHARS);
     buf_release(&key);

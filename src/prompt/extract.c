@@ -300,7 +300,7 @@ struct search {
 static enum program search_look(struct search *s, struct str text, bool note)
 {
     struct py_problem problem = {0};
-    struct arena scratch;
+    struct arena scratch = {0}; /* tokens of many blocks would add up */
     enum program is;
     struct str code;
 
@@ -308,7 +308,6 @@ static enum program search_look(struct search *s, struct str text, bool note)
     if (s->work > MAX_WORK ||
         !memmem(text.p, text.n, s->must_define, strlen(s->must_define)))
         return PROGRAM_OTHER;
-    arena_init(&scratch); /* tokens of many blocks would add up */
     code = block_text(text, &scratch);
     is = program_check(code, s->must_define, &scratch, &problem, s->normal);
     code.p = is == PROGRAM_WHOLE || (is == PROGRAM_BROKEN && note)
@@ -476,12 +475,11 @@ enum extract_outcome extract_code(struct str reply, const char *must_define,
                                   bool cut, struct buf *code,
                                   struct buf *feedback, char *normal)
 {
-    struct arena a;
+    struct arena a = {0};
     struct search s = {.must_define = must_define, .cut = cut, .a = &a};
     enum extract_outcome outcome;
 
     s.normal = normal;
-    arena_init(&a);
     outcome = search_program(&s, reply_plain(reply, &a), code, feedback);
     arena_release(&a);
     return outcome;

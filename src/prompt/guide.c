@@ -485,7 +485,6 @@ static struct reader *reader_new(struct guide *g, struct reader *above,
                          .question = question ? xstrdup(question) : NULL,
                          .window = g->opt.window,
                          .depth = g->opt.depth};
-    arena_init(&r->memory);
     if (above) {
         r->window = above->window / 2;
         r->depth = above->depth - 1;

@@ -275,7 +275,6 @@ static struct prompt_start *start_new(struct prompts *p,
     struct prompt_start *s = xcalloc(1, sizeof(*s));
     struct str values[PROMPT_SLOTS] = {0};
 
-    arena_init(&s->memory);
     if (start_guide(p, pack, &s->memory, &values[SLOT_GUIDE], e) < 0 ||
         (!no_card && start_card(pack, &s->memory, &values[SLOT_CARD], e) < 0)) {
         arena_release(&s->memory);
@@ -310,7 +309,6 @@ struct prompts *prompts_load(const char *dir, struct err *e)
     struct prompts *p = xcalloc(1, sizeof(*p));
 
     p->kept = xcalloc(1, sizeof(*p->kept));
-    arena_init(&p->scratch);
     if (prompt_files_load(p, dir, e) < 0) {
         prompts_free(p);
         return NULL;

@@ -167,7 +167,6 @@ static int sources_add_folder(struct sources *s, const char *dir,
 int sources_read(struct sources *s, const char *dir, struct err *e)
 {
     *s = (struct sources){0};
-    arena_init(&s->memory);
     if (sources_add_folder(s, dir, "", DEPTH, e) < 0)
         return -1;
     if (s->len == 0)

@@ -185,34 +185,17 @@ int archives_each(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 
 /* ---- what is there ---- */
 
-static void archives_note(struct archives_known *k, const char *task_hash)
-{
-    map_set(&k->hash, str_of(task_hash), k);
-}
-
 static int note_one(struct kernel *k, void *arg, struct err *e)
 {
     (void)e;
     if (!kernel_is_retired(k))
-        archives_note(arg, k->task->hash);
+        map_set(arg, str_of(k->task->hash), arg);
     return 0;
 }
 
-int archives_read_known(const char *dir, struct archives_known *k,
-                        struct err *e)
+int archives_known(const char *dir, struct map *tasks, struct err *e)
 {
-    map_init(&k->hash);
-    return fs_is_dir(dir) ? kernel_each(dir, note_one, k, e) : 0;
-}
-
-bool archives_knows(const struct archives_known *k, const char *task_hash)
-{
-    return map_get(&k->hash, str_of(task_hash)) != NULL;
-}
-
-void archives_release_known(struct archives_known *k)
-{
-    map_release(&k->hash);
+    return fs_is_dir(dir) ? kernel_each(dir, note_one, tasks, e) : 0;
 }
 
 /* ---- copying ---- */
@@ -221,7 +204,7 @@ struct copying {
     const char *to;
     struct shared *shared; /* NULL: a folder */
     bool from_shared;
-    struct archives_known known; /* of a folder */
+    struct map known; /* of a folder */
     struct archives_copied *count;
 };
 
@@ -233,7 +216,7 @@ static int copy_to_folder(struct copying *c, const struct kernel *k,
     char *plain, *name;
     int rc;
 
-    if (archives_knows(&c->known, k->task->hash))
+    if (map_get(&c->known, str_of(k->task->hash)))
         return 0;
     plain = kernel_name(k->name); /* a seed's begins with a digit */
     name = kernel_free_name(c->to, plain);
@@ -244,7 +227,7 @@ static int copy_to_folder(struct copying *c, const struct kernel *k,
     free(name);
     if (rc < 0)
         return -1;
-    archives_note(&c->known, k->task->hash);
+    map_set(&c->known, str_of(k->task->hash), c);
     return 1;
 }
 
@@ -295,15 +278,14 @@ int archives_copy(const char *const *from, size_t n, const char *to,
     if (pg_is_address(to)) {
         c.shared = shared_open(to, SHARED_WRITE, -1, e);
         rc = c.shared ? 0 : -1;
-        map_init(&c.known.hash);
     } else {
-        rc = archives_read_known(to, &c.known, e);
+        rc = archives_known(to, &c.known, e);
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         c.from_shared = pg_is_address(from[i]);
         rc = archives_each(from[i], copy_one, &c, e);
     }
-    archives_release_known(&c.known);
+    map_release(&c.known);
     shared_close(c.shared);
     return rc;
 }

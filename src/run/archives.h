@@ -57,14 +57,9 @@ struct archives_copied {
 int archives_copy(const char *const *from, size_t n, const char *to,
                   struct archives_copied *out, struct err *e);
 
-/* The tasks that an archive has a kernel for. Retired kernels do not count. */
-struct archives_known {
-    struct map hash;
-};
-/* For folders only. One that does not exist has no kernels. */
-int archives_read_known(const char *dir, struct archives_known *k,
-                        struct err *e);
-bool archives_knows(const struct archives_known *k, const char *task_hash);
-void archives_release_known(struct archives_known *k);
+/* Adds the hashes of the tasks that an archive, a folder, has a kernel for: with
+ * any value. Retired kernels do not count; a folder that does not exist has
+ * none. */
+int archives_known(const char *dir, struct map *tasks, struct err *e);
 
 #endif

@@ -172,7 +172,6 @@ struct recheck *recheck_open(const char *dir, struct err *e)
     r->dir = xstrdup(dir);
     r->file = fs_join(dir, ".reverify");
     r->fd = -1;
-    arena_init(&r->memory);
     rc = fs_is_file(db) ? recheck_open_run(r, db, e)
                         : kernel_each(dir, on_kernel, r, e);
     free(db);

@@ -143,7 +143,6 @@ static int run_prepare(struct run *r, struct err *e)
     struct run_settings *s = r->set;
     char *dir;
 
-    arena_init(&r->memory);
     if (!s->model.temperature) /* every method samples at 1 */
         s->model.temperature = "1";
     if (apply_sets(s, e) < 0 || verifying_choose_device(&s->verify, e) < 0)

@@ -282,8 +282,6 @@ int run_pieces_load(struct run *r, const char *const *dir, size_t n,
         free(c);
         return 0;
     }
-    map_init(&g.id);
-    map_init(&g.hash);
     for (; rc == 0 && read < n; read++) {
         rc = curriculum_read(&c[read], dir[read], e);
         if (rc == 0)

@@ -198,7 +198,6 @@ static int runner_forget(struct server *s, struct answer *a)
     int rc = s->kind->unload(s->device, a);
 
     arena_release(&s->arena);
-    arena_init(&s->arena);
     free(s->bytes);
     s->bytes = NULL;
     s->loaded = false;
@@ -281,7 +280,6 @@ static int runner_serve(int sock, const struct device_kind *kind)
     struct request r;
     int rc;
 
-    arena_init(&s.arena);
     s.device = kind->open(&s.broken);
     while ((rc = talk_receive(sock, &r)) > 0) {
         struct answer a;

@@ -32,9 +32,6 @@ struct archive *archive_new(size_t dim)
 {
     struct archive *a = xcalloc(1, sizeof(*a));
 
-    arena_init(&a->memory);
-    map_init(&a->retired);
-    map_init(&a->tasks);
     a->index = find_new(dim);
     return a;
 }

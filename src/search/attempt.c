@@ -673,7 +673,6 @@ static void attempt_begin(struct attempt *a, struct search *s,
                           .island = -1};
     a->iteration = s->round.iteration ? s->round.iteration : a->number;
     ledger_hash(a->asked, "%s\n%s\n%d", t->task->id, t->source, a->number);
-    arena_init(&a->memory);
     s->open_count++;
 }
 

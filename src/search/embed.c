@@ -44,12 +44,6 @@ struct term {
 
 /* ---- counting ---- */
 
-static void tally_init(struct tally *t)
-{
-    map_init(&t->terms);
-    arena_init(&t->memory);
-}
-
 static void tally_release(struct tally *t)
 {
     map_release(&t->terms);
@@ -259,7 +253,6 @@ struct embed *embed_new(void)
 {
     struct embed *m = xcalloc(1, sizeof(*m));
 
-    tally_init(&m->texts_with);
     return m;
 }
 
@@ -276,9 +269,8 @@ static struct str term_at(const struct tally *t, size_t i)
 
 void embed_learn(struct embed *m, struct str python)
 {
-    struct tally text;
+    struct tally text = {0};
 
-    tally_init(&text);
     count_text(&text, python);
     for (size_t i = 0; i < text.terms.len; i++)
         embed_count(&m->texts_with, term_at(&text, i));
@@ -290,9 +282,8 @@ void embed_vector(const struct embed *m, struct str python,
                   float out[EMBED_DIM])
 {
     double place[EMBED_DIM] = {0}, squares = 0, length;
-    struct tally text;
+    struct tally text = {0};
 
-    tally_init(&text);
     count_text(&text, python);
     for (size_t i = 0; i < text.terms.len; i++) {
         struct str term = term_at(&text, i);

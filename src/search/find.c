@@ -58,7 +58,6 @@ struct find *find_new(size_t dim)
     if (dim == 0)
         BUG("an index of vectors without places");
     f->dim = dim;
-    arena_init(&f->memory);
     return f;
 }
 

@@ -410,7 +410,6 @@ struct resume *resume_load(struct search *s, struct err *e)
 
     r->s = s;
     r->attempts = xcalloc(s->task_len + 1, sizeof(*r->attempts));
-    arena_init(&r->memory);
     rc = resume_read_rows(r, &rows, e);
     arena_release(&rows);
     if (rc == 0)

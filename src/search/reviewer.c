@@ -33,7 +33,6 @@ struct reviewer *reviewer_new(const struct reviewer_parts *p, struct err *e)
     struct reviewer *v = xcalloc(1, sizeof(*v));
 
     v->part = *p;
-    map_init(&v->known);
     if (store_each(p->store, STORE_REVIEWS, reviewer_known, v, e) == 0)
         return v;
     reviewer_free(v);

@@ -115,11 +115,10 @@ static void grow_program(struct search *s, struct task_state *t,
     int64_t number = (int64_t)t->finished_len;
     struct err e = ERR_INIT;
     struct rng rng;
-    struct buf code;
+    struct buf code = BUF_INIT;
 
     if (!p->code[0])
         return;
-    buf_init(&code, BUF_UNLIMITED);
     rng_init(&rng, "%lld/%s/%lld/grow", (long long)s->opt.seed, t->task->id,
              (long long)number);
     if (store_read_blob(s->part.store, p->code, &code, &e) < 0)

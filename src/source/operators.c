@@ -349,9 +349,6 @@ static const char **operators_read_all(const struct py_tokens *t, bool chain,
     const char **ops;
     size_t kept = 0;
 
-    map_init(&r.imported);
-    map_init(&r.defined);
-    map_init(&r.layers);
     read_names(&r);
     operators_read_program(&r);
     if (r.len)

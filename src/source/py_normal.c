@@ -193,8 +193,6 @@ static void hash_renamed(const struct py_tokens *t, struct arena *a,
     struct naming n = {.t = t, .nested = arena_alloc(a, t->len * sizeof(bool))};
     struct buf b = BUF_INIT;
 
-    map_init(&n.bound);
-    map_init(&n.imported);
     find_names(&n);
     for (size_t i = 0; i + 1 < t->len; i++) {
         uintptr_t number = normal_number_of(&n, i);

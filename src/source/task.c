@@ -140,7 +140,6 @@ struct task *task_from(const char *name, struct str text, struct err *e)
 {
     struct task *t = xcalloc(1, sizeof(*t));
 
-    arena_init(&t->memory);
     t->path = xstrdup(name);
     t->id = task_id(name);
     if (task_set_source(t, text, e) == 0)

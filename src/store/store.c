@@ -960,7 +960,6 @@ struct store *store_open(const char *path, enum store_mode mode, struct loop *l,
     s->rows.path = s->path;
     s->mode = mode == STORE_NEW ? STORE_OPEN : mode;
     s->loop = l;
-    map_init(&s->known);
     if (connect_both(s, e) < 0 ||
         (mode != STORE_READ && store_writer_start(s, e) < 0)) {
         store_release(s);

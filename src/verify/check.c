@@ -54,7 +54,6 @@ struct check *check_new(const struct rx_limits *limits)
 {
     struct check *c = xcalloc(1, sizeof(*c));
 
-    arena_init(&c->memory);
     buf_init(&c->line, BUF_UNLIMITED);
     c->rx = rx_ctx_new(limits ? limits : &rx_limits_default);
     return c;

@@ -68,7 +68,6 @@ struct fleet *fleet_new(int deaths)
     struct fleet *f = xcalloc(1, sizeof(*f));
 
     f->deaths = deaths;
-    map_init(&f->topics);
     return f;
 }
 

@@ -29,7 +29,6 @@ struct part {
 static bool run_init(struct run *r, const struct pack *p, struct problems *out)
 {
     *r = (struct run){.pack = p, .out = out};
-    arena_init(&r->memory);
     r->check = check_new(NULL);
     r->file = arena_printf(&r->memory, "%s/selftest/expect.json", p->dir);
     r->expect = pack_file_read(PACK_FILE_EXPECT, r->file, out);

@@ -201,10 +201,6 @@ static struct job_folder *job_folder_open(const char *dir,
 {
     struct job_folder *j = xcalloc(1, sizeof(*j));
 
-    map_init(&j->written);
-    map_init(&j->answered);
-    map_init(&j->failed);
-    map_init(&j->to_try);
     j->fd = -1;
     j->jobs = fs_join(dir, "jobs");
     j->answers = fs_join(dir, "answers");

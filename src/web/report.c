@@ -195,14 +195,13 @@ static void report_put_runs(const json_t *runs, struct buf *out)
     static const char *const texts[] = {"label", "model", "dsl", "device",
                                         "state"};
     struct table t;
-    struct buf b;
+    struct buf b = BUF_INIT;
     const json_t *r;
     size_t i;
 
     table_init(&t, NULL, NULL);
     table_columns(
         &t, "run|model|language|device|state|solved|attempts|tokens|cost|time");
-    buf_init(&b, BUF_UNLIMITED);
     json_array_foreach(runs, i, r)
     {
         for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
@@ -290,11 +289,9 @@ static void report_put_unsolved(const json_t *runs, struct buf *out)
     json_array_foreach(runs, i, r)
     {
         const json_t *why = json_object_get(r, "unsolved");
-        struct buf title, error;
+        struct buf title = BUF_INIT, error = BUF_INIT;
         struct table t;
 
-        buf_init(&title, BUF_UNLIMITED);
-        buf_init(&error, BUF_UNLIMITED);
         buf_puts(&title, "Why tasks are unsolved");
         if (json_array_size(runs) > 1) {
             buf_puts(&title, " with ");

@@ -339,7 +339,7 @@ int main(int argc, char **argv)
     struct opt_result r;
     struct err e = ERR_INIT;
     struct arena memory = {0};
-    struct buf help;
+    struct buf help = {.limit = 16384};
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
@@ -347,7 +347,6 @@ int main(int argc, char **argv)
     rc = opt_parse(table, &v, argc, argv, &r, &e);
     opt_list_env(&v.packs, "MONKEYS_PACKS", &memory);
     if (rc == 0 && r.common.help) {
-        buf_init(&help, 16384);
         buf_puts(&help, "usage: monkeys-worker [options]\n\n"
                         "Runs and judges candidates for 'monkeys' on this "
                         "host. Jobs come from a file\n"

@@ -446,7 +446,6 @@ int jobs_run(struct loop *l, const struct host_opts *o, const char *jobs,
     int rc = -1;
 
     r.window = (size_t)o->children * 4;
-    map_init(&r.done);
     buf_init(&r.text, MAX_FILE);
     if (fs_read(jobs, &r.text, e) < 0)
         goto done;

@@ -37,10 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {(const char *)data, size};
     struct cxx_tokens t;
-    struct arena a;
+    struct arena a = {0};
     size_t end = 0, line = 1;
 
-    arena_init(&a);
     cxx_lex(&t, text, &a);
     for (size_t i = 0; i < t.len; i++) {
         const struct cxx_token *k = &t.tok[i];

@@ -25,14 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str source = {(const char *)data, size}, word;
     struct py_tokens before, after;
     struct err e = ERR_INIT;
-    struct arena a;
-    struct buf out;
+    struct arena a = {0};
+    struct buf out = BUF_INIT;
     int rc;
 
     if (!str_cut(&source, '\n', &word) || memchr(word.p, 0, word.n))
         return 0;
-    arena_init(&a);
-    buf_init(&out, BUF_UNLIMITED);
     rc = define_in("f", source, arena_strndup(&a, word.p, word.n), &out, &e);
     if (rc == 0 && !str_same(source, (struct str){buf_str(&out), out.len}))
         abort();

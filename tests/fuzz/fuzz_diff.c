@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str reply = {(const char *)data, size}, parent = {"", 0};
     const char *mark = size ? memmem(data, size, "\n@@\n", 4) : NULL;
-    struct buf code, feedback;
+    struct buf code = {.limit = PY_MAX_BYTES}, feedback = {.limit = 8192};
     enum extract_outcome outcome;
 
     if (mark) {
@@ -27,8 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         reply = (struct str){mark + 4, size - parent.n - 3};
     }
     for (int cut = 0; cut < 2; cut++) {
-        buf_init(&code, PY_MAX_BYTES);
-        buf_init(&feedback, 8192);
         outcome =
             extract_diff(reply, parent, "ModelNew", cut, &code, &feedback);
         require((outcome == EXTRACT_CODE) == (code.len > 0));

@@ -47,9 +47,8 @@ static void same_statements(const struct py_tokens *a,
 static void check_program(struct str code)
 {
     struct py_tokens t, stripped;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, code, &a);
     require(!t.problem.id);
     require(memmem(code.p, code.n, "ModelNew", 8) &&
@@ -78,12 +77,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str reply = {(const char *)data, size}, plan;
     struct err e = ERR_INIT;
-    struct buf code, feedback;
+    struct buf code = {.limit = PY_MAX_BYTES}, feedback = {.limit = 8192};
     json_t *v;
 
     for (int cut = 0; cut < 2; cut++) {
-        buf_init(&code, PY_MAX_BYTES);
-        buf_init(&feedback, 8192);
         check_outcome(
             extract_code(reply, "ModelNew", cut, &code, &feedback, NULL), &code,
             &feedback);

@@ -13,11 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_primitives(struct str src, struct arena *a)
 {
-    struct map set, aliases;
+    struct map set = {0}, aliases = {0};
     bool inside;
 
-    map_init(&set);
-    map_init(&aliases);
     inside = primitives_of(src, &set, &aliases, a);
     primitives_in_text(src, &aliases, inside, &set, a);
     for (size_t i = 0; i < set.len; i++)
@@ -34,9 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct py_tokens t;
     const char **ops;
     char hash[HASH_HEX];
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, src, &a);
     py_normal_hash_renamed(src, hash);
     ops = operators_of(&t, &a);

@@ -75,11 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t *words = xmalloc(size + 8);
     struct err e = ERR_INIT;
-    struct arena a;
+    struct arena a = {0};
     struct program p;
 
     memcpy(words, data, size);
-    arena_init(&a);
     if (program_read(&p, words, size, REGION, &a, &e) == 0)
         for (size_t i = 0; i < p.calls; i++)
             for (size_t k = 0; k < p.call[i].nodes; k++)

@@ -108,9 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str src = {(const char *)data, size};
     struct py_tokens t;
     struct form v;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     py_lex(&t, src, &a);
     check_order(&t, size);
     check_matches(&t);

@@ -24,9 +24,8 @@ static void apply(struct rx *rx, struct str text)
     struct rule r = {.id = "r", .message = "$0 $1 $9", .rx = rx};
     struct rx_ctx *c = rx_ctx_new(&limits);
     struct rule_hits hits;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     for (int kind = 0; kind < RULE_KINDS; kind++) {
         r.kind = (enum rule_kind)kind;
         rule_apply(&r, c, text, &a, &hits);

@@ -16,9 +16,8 @@ static struct vocab *bytes_vocab(void)
     struct err e = ERR_INIT;
     struct vocab *v;
     unsigned next = 256;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_putc(&b, '{');
     for (unsigned i = 0; i < 256; i++) {
         int plain = (i > 0x20 && i < 0x7f) || (i > 0xa0 && i != 0xad);
@@ -39,11 +38,8 @@ static void round_trip(const struct vocab *v, struct str text)
 {
     struct tokenizer *t = tokenizer_new(v);
     struct token_ids ids = {0};
-    struct buf back, good, want;
+    struct buf back = BUF_INIT, good = BUF_INIT, want = BUF_INIT;
 
-    buf_init(&back, BUF_UNLIMITED);
-    buf_init(&good, BUF_UNLIMITED);
-    buf_init(&want, BUF_UNLIMITED);
     tokenizer_encode(t, text, &ids);
     if (tokenizer_count(t, text) != ids.len)
         abort();

@@ -24,11 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct web_request_hosts hosts = {names, 3, true};
     char *header = malloc(size + 1);
     struct web_request q;
-    struct arena a;
+    struct arena a = {0};
 
     if (!header)
         abort();
-    arena_init(&a);
     if (web_request_parse((struct str){(const char *)data, size}, &a, &q) ==
         0) {
         if (q.path[0] != '/')

@@ -11,9 +11,8 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         struct err e = ERR_INIT;
-        struct buf b;
+        struct buf b = {.limit = (size_t)16 << 20};
 
-        buf_init(&b, (size_t)16 << 20);
         if (fs_read(argv[i], &b, &e) < 0) {
             fprintf(stderr, "%s\n", e.text);
             return 1;

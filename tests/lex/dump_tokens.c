@@ -25,13 +25,11 @@ static void dump_token(const struct py_token *t)
 
 static int dump_file(const char *path, struct err *e)
 {
-    struct arena a;
-    struct buf b;
+    struct arena a = {0};
+    struct buf b = {.limit = (size_t)1 << 30};
     struct py_tokens t;
     int rc;
 
-    arena_init(&a);
-    buf_init(&b, (size_t)1 << 30);
     rc = fs_read(path, &b, e);
     if (rc == 0) {
         printf("file %s\n", path);

@@ -5,7 +5,6 @@
 #include "proc_run.h"
 #include "scratch.h"
 
-
 static int shell(const char *script, const char *arg, const char *arg2)
 {
     const char *const argv[] = {"sh", "-c", script, "sh", arg, arg2, NULL};
@@ -26,7 +25,6 @@ void asking_begin(struct asking *a, const char *provider)
     struct err e = ERR_INIT;
 
     *a = (struct asking){.dir = scratch_dir(), .loop = loop_new(&e)};
-    arena_init(&a->arena);
     if (!a->loop)
         BUG("%s", e.text);
     budget_init(&a->budget, (struct llm_cost){BUDGET_NO_CAP, BUDGET_NO_CAP});

@@ -49,9 +49,8 @@ json_t *llm_server_requests(struct llm_server *s)
     struct err e = ERR_INIT;
     json_t *all = json_array();
     struct str rest, line;
-    struct buf b;
+    struct buf b = {.limit = (size_t)16 << 20};
 
-    buf_init(&b, (size_t)16 << 20);
     if (fs_read(s->log, &b, &e) < 0 || truncate(s->log, 0) < 0)
         BUG("%s: %s", s->log, e.text);
     rest = (struct str){buf_str(&b), b.len};

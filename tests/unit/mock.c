@@ -158,10 +158,9 @@ static const char *const families[] = {
 int mock_tasks(const char *dir, size_t n, struct err *e)
 {
     char *folder = fs_join(dir, "tasks"), body[128], name[32];
-    struct buf b;
+    struct buf b = BUF_INIT;
     int rc = fs_mkdirs(folder, e);
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         size_t f = i % (sizeof(families) / sizeof(families[0]));
         char *path;

@@ -52,9 +52,8 @@ char *scratch_text(const char *fmt, ...)
 const char *scratch_read(const char *path)
 {
     struct err e = ERR_INIT;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     if (fs_read(path, &b, &e) < 0)
         BUG("%s", e.text);
     return keep(&texts, buf_take(&b, NULL));

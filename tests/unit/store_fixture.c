@@ -72,10 +72,9 @@ void db_query(const char *path, const char *sql, struct buf *out)
 
 int64_t db_number(const char *path, const char *sql)
 {
-    struct buf out;
+    struct buf out = BUF_INIT;
     int64_t n;
 
-    buf_init(&out, BUF_UNLIMITED);
     db_query(path, sql, &out);
     n = strtoll(buf_str(&out), NULL, 10);
     buf_release(&out);
@@ -84,9 +83,8 @@ int64_t db_number(const char *path, const char *sql)
 
 void db_exec(const char *path, const char *sql)
 {
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     db_query(path, sql, &out);
     buf_release(&out);
 }

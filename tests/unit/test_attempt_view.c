@@ -256,10 +256,9 @@ static void test_json(struct store *s)
 static void test_plan(const char *dir)
 {
     char path[4096];
-    struct buf out;
+    struct buf out = BUF_INIT;
 
     snprintf(path, sizeof(path), "%s/run.db", dir);
-    buf_init(&out, BUF_UNLIMITED);
     db_query(path,
              "EXPLAIN QUERY PLAN SELECT reply FROM call WHERE task = 1 "
              "ORDER BY purpose, asked, try",

@@ -34,12 +34,11 @@ static void test_err(void)
 
 static void test_buf(void)
 {
-    struct buf b;
+    struct buf b = {.limit = 4};
     struct err e = ERR_INIT;
     size_t n;
     char *p;
 
-    buf_init(&b, 4);
     is(buf_str(&b), "", "an empty buffer reads as empty text");
     ok(buf_add(&b, "abcd", 4, &e) == 0, "up to the limit");
     ok(buf_add(&b, "e", 1, &e) < 0 && e.kind == ERR_LIMIT, "not past it");
@@ -88,12 +87,11 @@ static void test_str(void)
 
 static void test_map(void)
 {
-    struct map m;
+    struct map m = {0};
     char key[16];
     bool all = true;
     int one = 1, two = 2;
 
-    map_init(&m);
     ok(!map_get(&m, STR_LIT("a")), "an empty map has nothing");
     map_set(&m, STR_LIT("a"), &one);
     map_set(&m, STR_LIT("a"), &two);
@@ -140,10 +138,9 @@ static void test_hash(void)
 
 static void test_arena(void)
 {
-    struct arena a;
+    struct arena a = {0};
     char *p;
 
-    arena_init(&a);
     is(arena_printf(&a, "%s/%d", "x", 3), "x/3", "arena_printf");
     p = arena_alloc(&a, 100000);
     ok(p[0] == 0 && p[99999] == 0, "large and zeroed");
@@ -158,7 +155,7 @@ static void test_fs(void)
     char dir[] = "/tmp/monkeys-unit-XXXXXX";
     struct err e = ERR_INIT;
     struct fs_names names;
-    struct buf b;
+    struct buf b = {.limit = 100};
     char *deep, *file;
 
     ok(mkdtemp(dir) != NULL, "a folder of our own");
@@ -169,7 +166,6 @@ static void test_fs(void)
     ok(fs_replace(file, "one", 3, &e) == 0 &&
            fs_replace(file, "two", 3, &e) == 0,
        "replace");
-    buf_init(&b, 100);
     ok(fs_read(file, &b, &e) == 0 && strcmp(buf_str(&b), "two") == 0, "read");
     ok(fs_list(deep, false, &names, &e) == 0 && names.len == 1,
        "replace leaves no other file behind");

@@ -36,12 +36,11 @@ static void begin(struct asking *a, const char *model)
 /* The lines of the exported file. */
 static size_t lines(struct asking *a, json_t **v, size_t max)
 {
-    struct buf text;
+    struct buf text = {.limit = 1 << 20};
     struct err e = ERR_INIT;
     struct str rest, line;
     size_t n = 0;
 
-    buf_init(&text, 1 << 20);
     if (fs_read(asking_path(a, "out.jsonl"), &text, &e) < 0)
         BUG("%s", e.text);
     rest = (struct str){buf_str(&text), text.len};
@@ -99,9 +98,8 @@ static void test_export(void)
 /* Results of every kind for six questions. */
 static void put_results(struct asking *a, json_t **v)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_printf(
         &b,
         "{\"id\":\"r1\",\"custom_id\":\"%s\",\"response\":{\"status_code\":200,"

@@ -116,11 +116,10 @@ static void test_places(void)
 static void test_excerpt(void)
 {
     struct rig r;
-    struct buf b;
+    struct buf b = {.limit = 10000};
     struct str line;
 
     rig_open(&r, "[" RULE("a", "forbid", "all", "zz") "]", NULL);
-    buf_init(&b, 10000);
     buf_puts(&b, "x = 1\ny = '\x1b[31m");
     for (int i = 0; i < 200; i++)
         buf_puts(&b, "é");
@@ -193,7 +192,7 @@ static void test_limit_hit(void)
 static void test_many(void)
 {
     struct rig r;
-    struct buf b;
+    struct buf b = {.limit = 2 * MIB};
     int64_t start;
 
     rig_open(&r,
@@ -201,7 +200,6 @@ static void test_many(void)
                  "name", "warn", "all", "\\\\w+ =") "," RULE("far", "forbid",
                                                              "cut", "zz") "]",
              NULL);
-    buf_init(&b, 2 * MIB);
     while (b.len < MIB - 40)
         buf_puts(&b, "x = f(1) + torch.mm(y) # words\n");
     start = tick_now_ns();

@@ -16,11 +16,10 @@ static char *show(struct str src, struct arena *a)
                                  [CXX_OP] = 0,
                                  [CXX_DIRECTIVE] = 'D'};
     struct cxx_tokens t;
-    struct buf b;
+    struct buf b = BUF_INIT;
     char *text;
 
     cxx_lex(&t, src, a);
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < t.len; i++) {
         if (i)
             buf_putc(&b, '|');
@@ -35,9 +34,8 @@ static char *show(struct str src, struct arena *a)
 
 static void run_cases(const struct cxx_case *c, size_t n)
 {
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     for (size_t i = 0; i < n; i++)
         is(show(str_of(c[i].src), &a), c[i].want, c[i].claim);
     arena_release(&a);
@@ -145,10 +143,9 @@ static const struct cxx_case directives[] = {
 
 static void test_places(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct cxx_tokens t;
 
-    arena_init(&a);
     cxx_lex(&t, str_of("a /*\n*/ b\\\nc d\n# e /* f */ \nR\"(\n)\" g"), &a);
     ok(t.len == 6 && t.tok[0].line == 1 && t.tok[1].line == 2,
        "lines count through comments");

@@ -14,10 +14,9 @@ static void becomes(const char *source, const char *word, const char *want,
                     const char *claim)
 {
     struct err e = ERR_INIT;
-    struct buf out;
+    struct buf out = BUF_INIT;
     int rc;
 
-    buf_init(&out, BUF_UNLIMITED);
     rc = define_in("t.py", str_of(source), word, &out, &e);
     ok(rc == (strcmp(source, want) != 0), "%s: %d %s", claim, rc, e.text);
     is(buf_str(&out), want, claim);
@@ -28,9 +27,8 @@ static void refuses(const char *source, const char *word, enum err_kind kind,
                     const char *why)
 {
     struct err e = ERR_INIT;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     ok(define_in("t.py", str_of(source), word, &out, &e) < 0 &&
            e.kind == kind && strstr(e.text, why),
        "%s is refused: %s", word, e.text);
@@ -99,10 +97,9 @@ static void test_words(void)
 static struct task *make(const char *head)
 {
     struct err e = ERR_INIT;
-    struct buf text;
+    struct buf text = BUF_INIT;
     struct task *t;
 
-    buf_init(&text, BUF_UNLIMITED);
     buf_printf(&text, "%s%s", head, TASK);
     t = task_from("s/t.py", (struct str){buf_str(&text), text.len}, &e);
     buf_release(&text);

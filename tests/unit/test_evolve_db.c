@@ -389,9 +389,8 @@ static void test_migration(void)
 static char *lineage(const struct evolve_opts *o, int seed)
 {
     struct evolve_db *db = evolve_db_new(o, code_of(300));
-    struct buf text;
+    struct buf text = BUF_INIT;
 
-    buf_init(&text, BUF_UNLIMITED);
     for (int64_t t = 1; t <= 400; t++) {
         size_t island = evolve_db_island(db, t);
         struct evolve_pick p;

@@ -165,9 +165,8 @@ static void test_records(const struct samples_how *how)
 {
     struct err e = ERR_INIT;
     struct samples s;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     ok(samples_open(&s, how, &e) == 0 && s.len == 3 && s.count.tasks == 5 &&
            s.count.duplicates == 1 && s.count.unsolved == 1,
        "samples: solved tasks; other names make no other program");
@@ -254,10 +253,9 @@ static void test_jsonl(const char *dir)
     struct err e = ERR_INIT;
     struct jsonl *j = jsonl_open(path, true, &e);
     struct jsonl_sums s;
-    struct buf b;
+    struct buf b = BUF_INIT;
     size_t n;
 
-    buf_init(&b, BUF_UNLIMITED);
     jsonl_add(j, json_pack("{s:s}", "a", "\xc3\xa9\n"), &e);
     jsonl_add(j, json_pack("{s:i}", "b", 1), &e);
     ok(jsonl_end(j, &s, &e) == 0 && s.lines == 2, "lines are written");

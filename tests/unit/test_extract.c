@@ -28,10 +28,9 @@ static void check(const char *what, struct str reply, bool cut,
                   enum extract_outcome want, const char *text)
 {
     char normal[HASH_HEX] = "", same[HASH_HEX] = "";
-    struct buf code, feedback;
+    struct buf code = {.limit = (size_t)2 << 20}, feedback;
     enum extract_outcome got;
 
-    buf_init(&code, (size_t)2 << 20);
     buf_init(&feedback, 4096);
     got = extract_code(reply, "ModelNew", cut, &code, &feedback, normal);
     ok(got == want, "%s: the outcome (%d)", what, (int)got);
@@ -190,9 +189,8 @@ static void test_none(void)
 
 static void test_many_fences(void)
 {
-    struct buf reply;
+    struct buf reply = BUF_INIT;
 
-    buf_init(&reply, BUF_UNLIMITED);
     for (int i = 0; i < 40000; i++)
         buf_puts(&reply, "```a\nModelNew\n");
     buf_puts(&reply, "```\n");
@@ -217,10 +215,9 @@ static void test_many_fences(void)
 static void edit(const char *what, const char *reply, bool cut,
                  enum extract_outcome want, const char *text)
 {
-    struct buf code, feedback;
+    struct buf code = {.limit = (size_t)2 << 20}, feedback;
     enum extract_outcome got;
 
-    buf_init(&code, (size_t)2 << 20);
     buf_init(&feedback, 4096);
     got = extract_diff(str_of(reply), STR_LIT(PARENT), "ModelNew", cut, &code,
                        &feedback);
@@ -295,12 +292,10 @@ static void test_bad_edits(void)
 
 static void test_divider_in_code(void)
 {
-    struct buf code, feedback;
+    struct buf code = {.limit = 4096}, feedback = {.limit = 4096};
     struct str parent = STR_LIT("\"\"\"\nTitle\n=======\n\"\"\"\nclass "
                                 "ModelNew:\n    x = 1\n");
 
-    buf_init(&code, 4096);
-    buf_init(&feedback, 4096);
     ok(extract_diff(STR_LIT("<<<<<<< SEARCH\nTitle\n=======\n\"\"\"\n=======\n"
                             "\"\"\"\n>>>>>>> REPLACE\n"),
                     parent, "ModelNew", false, &code,

@@ -44,11 +44,10 @@ static const struct form_case code_cases[] = {
 
 static void test_code(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
     struct form v;
 
-    arena_init(&a);
     for (size_t i = 0; i < COUNT(code_cases); i++) {
         py_lex(&t, str_of(code_cases[i].src), &a);
         form_code(&v, &t, &a);
@@ -80,10 +79,9 @@ static const struct form_case cut_cases[] = {
 
 static void test_cut(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct form v;
 
-    arena_init(&a);
     for (size_t i = 0; i < COUNT(cut_cases); i++) {
         form_cut(&v, str_of(cut_cases[i].src), &a);
         is(v.data, cut_cases[i].want, cut_cases[i].claim);

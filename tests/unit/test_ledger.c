@@ -114,10 +114,9 @@ static void wait_for_answer(void *arg)
 {
     struct asking x = *(struct asking *)arg;
     struct ledger_answer a;
-    struct arena memory;
+    struct arena memory = {0};
     int rc;
 
-    arena_init(&memory);
     rc = ledger_ask(x.f->ledger, &x.q, &memory, &a);
     x.f->waits[x.at] = NULL;
     if (rc == 0)
@@ -463,10 +462,9 @@ static int ask_item(struct many *m, const char *name)
                                             .count = 1},
                                 .prompt_hash = "p"};
     struct ledger_answer a;
-    struct arena memory;
+    struct arena memory = {0};
     int rc;
 
-    arena_init(&memory);
     rc = ask_all_question(&m->ask, &q, &memory, &a);
     m->answered +=
         rc == 0 && a.end == LEDGER_ANSWERED && strcmp(a.text.p, "hello") == 0;

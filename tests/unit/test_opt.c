@@ -78,7 +78,7 @@ static void test_value_that_may_be_missing(void)
     struct values v;
     struct opt_result r;
     struct err e = ERR_INIT;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     ok(parse("x a", &v, &r, &e) == 0 && !v.serve, "it is not given");
     opt_result_release(&r);
@@ -93,7 +93,6 @@ static void test_value_that_may_be_missing(void)
        "in a file 'yes' is none");
     ok(opt_set(table, &v, "serve", "8", &e) == 0, "others are values");
     is(v.serve, "8", "as they are");
-    buf_init(&b, BUF_UNLIMITED);
     conf_write("mine", table, &v, &b);
     ok(!strstr(buf_str(&b), "serve"), "it is not written");
     buf_reset(&b);
@@ -122,15 +121,13 @@ static void test_values_come_back(void)
     char *path, name[3000];
     struct values v = {.json = true, .count = 7, .name = name}, got = {0};
     struct err e = ERR_INIT;
-    struct arena a;
-    struct buf b;
+    struct arena a = {0};
+    struct buf b = BUF_INIT;
 
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     opt_set(table, &v, "packs", items[0], &e);
     opt_set(table, &v, "packs", items[1], &e);
-    arena_init(&a);
-    buf_init(&b, BUF_UNLIMITED);
     conf_write("mine", table, &v, &b);
     path = scratch_put(scratch_dir(), "conf", buf_str(&b));
     ok(conf_apply(path, "mine", table, &got, &a, &e) == 0,
@@ -153,9 +150,8 @@ static void test_configuration(void)
     char *dir = scratch_dir(), *path = scratch_put(dir, "conf", text);
     struct values v = {0};
     struct err e = ERR_INIT;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     ok(fs_is_file(path), "a file");
     ok(conf_apply(path, "mine", table, &v, &a, &e) == 0 && v.json, "is read");
     is(v.rules, "paper", "its values arrive");
@@ -171,9 +167,8 @@ static void test_configuration(void)
 
 static void test_help(void)
 {
-    struct buf b;
+    struct buf b = {.limit = 4096};
 
-    buf_init(&b, 4096);
     opt_help(table, &b);
     ok(strstr(buf_str(&b), "  -j, --json  ") != NULL, "help names both forms");
     ok(strstr(buf_str(&b), "      --rules default|paper") != NULL,

@@ -152,13 +152,12 @@ static const char *gram_of(const char *tokens, bool only_unique,
     struct overlap_result r;
     struct str copy[4];
     struct overlap *o;
-    struct buf b;
+    struct buf b = {.limit = 1000};
 
     for (size_t i = 0; i < n; i++)
         copy[i] = str_of(set[i]);
     o = overlap_new(&how, copy, n);
     s = overlap_scratch_new(o);
-    buf_init(&b, 1000);
     snprintf(said, sizeof(said), "clean");
     overlap_check(o, s, str_of(text), &r);
     if (r.ngram) {

@@ -16,9 +16,8 @@ static void test_json(void)
     json_t *j = json_pack("{s:s}", "a",
                           "</script>&\xe2\x80\xa8\xe2\x80\xa9\xe2"
                           "\x80\xaa\"\\");
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     page_json(j, &b);
     is(buf_str(&b),
        "{\"a\":\"\\u003c/script\\u003e\\u0026\\u2028\\u2029\xe2\x80\xaa\\\"\\\\"
@@ -30,10 +29,8 @@ static void test_json(void)
 
 static void test_served(void)
 {
-    struct buf page, policy;
+    struct buf page = BUF_INIT, policy = BUF_INIT;
 
-    buf_init(&page, BUF_UNLIMITED);
-    buf_init(&policy, BUF_UNLIMITED);
     page_put(NULL, &page);
     page_policy(true, &policy);
     ok(strstr(buf_str(&page), buf_str(&policy)) &&
@@ -115,11 +112,10 @@ static void test_large(void)
     struct run_view v, *runs[] = {&v};
     json_t *data, *tasks, *left;
     size_t solved = 0, unsolved = 0;
-    struct buf page;
+    struct buf page = BUF_INIT;
     const char *key;
 
     put_run(dir);
-    buf_init(&page, BUF_UNLIMITED);
     if (!ok(run_view_open(dir, &v, &e) == 0 &&
                 report_html(runs, 1, &page, &e) == 0,
             "a report: %s", e.text))

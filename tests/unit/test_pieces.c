@@ -85,9 +85,8 @@ static void drop(struct outcome *r)
 static void query_is(const struct outcome *r, const char *sql, const char *want,
                      const char *claim)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     db_query(r->db, sql, &b);
     is(buf_str(&b), want, claim);
     buf_release(&b);

@@ -19,9 +19,8 @@ static char joined[2000];
 /* Its names, sorted. */
 static const char *join(struct map *set)
 {
-    struct buf b;
+    struct buf b = {.limit = sizeof(joined)};
 
-    buf_init(&b, sizeof(joined));
     if (set->len)
         qsort(set->items, set->len, sizeof(*set->items), by_name);
     for (size_t i = 0; i < set->len; i++)
@@ -34,12 +33,10 @@ static const char *join(struct map *set)
 
 static const char *of(const char *code)
 {
-    struct arena a;
-    struct map set;
+    struct arena a = {0};
+    struct map set = {0};
     const char *names;
 
-    arena_init(&a);
-    map_init(&set);
     primitives_of(str_of(code), &set, NULL, &a);
     names = join(&set);
     arena_release(&a);
@@ -48,17 +45,13 @@ static const char *of(const char *code)
 
 static const char *in_text(const char *code, const char *text)
 {
-    struct arena a;
-    struct map set, aliases;
+    struct arena a = {0};
+    struct map set = {0}, aliases = {0};
     const char *names;
     bool inside;
 
-    arena_init(&a);
-    map_init(&set);
-    map_init(&aliases);
     inside = primitives_of(str_of(code), &set, &aliases, &a);
     map_release(&set);
-    map_init(&set);
     primitives_in_text(str_of(text), &aliases, inside, &set, &a);
     names = join(&set);
     map_release(&aliases);

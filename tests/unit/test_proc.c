@@ -282,10 +282,9 @@ static void never_done(struct proc *p, struct proc_result *r, void *arg)
 static pid_t pid_from(const char *path)
 {
     struct err e = ERR_INIT;
-    struct buf text;
+    struct buf text = {.limit = 100};
     pid_t pid;
 
-    buf_init(&text, 100);
     while (fs_read(path, &text, &e) == 0 && !strchr(buf_str(&text), '\n')) {
         buf_reset(&text);
         usleep(2000);
@@ -344,10 +343,9 @@ static void test_closed_stdio(void)
     struct err e = ERR_INIT;
     struct loop *l = loop_new(&e);
     struct proc *p;
-    struct buf said;
+    struct buf said = {.limit = 1000};
     ssize_t stray;
 
-    buf_init(&said, 1000);
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     p = proc_start(l, &o, note_result, &said, &e);

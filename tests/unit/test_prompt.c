@@ -485,11 +485,10 @@ SUITE(prompt)
     struct err e = ERR_INIT;
     struct prompts *p = prompts_load("prompts", &e);
     struct pack *pack = load_pack();
-    struct arena a;
+    struct arena a = {0};
 
     if (!ok(p && pack, "templates and a pack: %s", e.text))
         return;
-    arena_init(&a);
     test_plan(p, pack, &a);
     test_code(p, pack, &a);
     test_evolve(p, pack, &a);

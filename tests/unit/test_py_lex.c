@@ -31,11 +31,10 @@ static void show_token(struct buf *b, const struct py_token *t)
 static char *show(struct str src, struct arena *a)
 {
     struct py_tokens t;
-    struct buf b;
+    struct buf b = BUF_INIT;
     char *text;
 
     py_lex(&t, src, a);
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < t.len; i++)
         show_token(&b, &t.tok[i]);
     if (t.problem.id)
@@ -49,9 +48,8 @@ static char *show(struct str src, struct arena *a)
 
 static void run_cases(const struct lex_case *c, size_t n)
 {
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     for (size_t i = 0; i < n; i++)
         is(show(str_of(c[i].src), &a), c[i].want, c[i].claim);
     arena_release(&a);
@@ -269,10 +267,9 @@ static const struct lex_case encodings[] = {
 
 static void test_refused_whole(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct str big = {"xxxx", (size_t)500 << 20}, nul = STR_LIT("x = 1\ny\0z");
 
-    arena_init(&a);
     is(show(nul, &a), "END !source-nul@2:2", "a NUL byte is refused");
     is(show(big, &a), "END !source-too-large@1:1",
        "500 MB are refused, and only their start is read");
@@ -281,10 +278,9 @@ static void test_refused_whole(void)
 
 static void test_places(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
 
-    arena_init(&a);
     py_lex(&t, str_of("\xc3\xa9 = '\xe2\x82\xac' + b\r\nc\r  d"), &a);
     ok(t.tok[0].line == 1 && t.tok[0].column == 1 && t.tok[0].len == 2,
        "columns start at 1");
@@ -302,10 +298,9 @@ static void test_places(void)
 
 static void test_strings_parts(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
 
-    arena_init(&a);
     py_lex(&t, str_of("Rb'''abc''' u'x' f\"\""), &a);
     ok(t.tok[0].flags == (PY_RAW | PY_BYTES | PY_TRIPLE), "flags of a string");
     ok(t.tok[0].body_at == 5 && t.tok[0].body_len == 3, "its body");
@@ -318,10 +313,9 @@ static void test_strings_parts(void)
 
 static void test_matches(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
 
-    arena_init(&a);
     py_lex(&t, str_of("f(a[1], f'{x:{y}}')"), &a);
     ok(t.tok[1].match == 16 && t.tok[16].match == 1, "( and ) know each other");
     ok(t.tok[3].match == 5 && t.tok[5].match == 3, "[ and ] as well");
@@ -346,10 +340,9 @@ static void test_matches(void)
 
 static void test_is(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
 
-    arena_init(&a);
     py_lex(&t, str_of("ab + 'ab'"), &a);
     ok(py_is(&t.tok[0], "ab") && !py_is(&t.tok[0], "a"), "py_is: a name");
     ok(py_is(&t.tok[1], "+"), "an operator");
@@ -360,9 +353,8 @@ static void test_is(void)
 /* `n` times `open`, an x, `n` times `close`. */
 static char *nested(const char *open, const char *close, size_t n)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     for (size_t i = 0; i < n; i++)
         buf_puts(&b, open);
     buf_putc(&b, 'x');
@@ -374,11 +366,10 @@ static char *nested(const char *open, const char *close, size_t n)
 static const char *problem_of_nested(const char *open, const char *close,
                                      size_t n)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
     char *src = nested(open, close, n);
 
-    arena_init(&a);
     py_lex(&t, str_of(src), &a);
     arena_release(&a);
     free(src);
@@ -387,12 +378,11 @@ static const char *problem_of_nested(const char *open, const char *close,
 
 static bool every_opener_points_ahead(const char *open, size_t n)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
     char *src = nested(open, "", n);
     bool all = true;
 
-    arena_init(&a);
     py_lex(&t, str_of(src), &a);
     for (size_t i = 0; t.tok[i].kind < PY_NEWLINE; i++)
         all = all && t.tok[i].match > i;
@@ -403,8 +393,8 @@ static bool every_opener_points_ahead(const char *open, size_t n)
 
 static void test_bounds(void)
 {
-    struct arena a;
-    struct buf b;
+    struct arena a = {0};
+    struct buf b = BUF_INIT;
 
     is(problem_of_nested("(", ")", 200), "none", "200 brackets deep");
     is(problem_of_nested("(", ")", 201), "source-syntax", "but not 201");
@@ -418,8 +408,6 @@ static void test_bounds(void)
     is(problem_of_nested("e\xcc\x81", "", 30), "none", "accents in a name");
     is(problem_of_nested("x\xcc\x81\xcc\xa3", "\xcc\x81", 31), "source-syntax",
        "but not 31 combining marks in a row");
-    arena_init(&a);
-    buf_init(&b, BUF_UNLIMITED);
     for (int i = 0; i < 100; i++)
         buf_printf(&b, "%*sif x:\n", i, "");
     ok(strstr(show((struct str){b.data, b.len}, &a), "@") == NULL,

@@ -17,10 +17,9 @@ static bool same(const char *a, const char *b)
 static void strips(bool cxx, const char *code, const char *want)
 {
     struct py_tokens t;
-    struct arena a;
+    struct arena a = {0};
     struct str s;
 
-    arena_init(&a);
     s = py_strip(str_of(code), cxx, &a);
     is(s.p, want, "stripped");
     py_lex(&t, s, &a);
@@ -110,9 +109,8 @@ static void test_strip(void)
 
 static void test_broken(void)
 {
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     is(py_strip(STR_LIT("x = ( # a\n"), false, &a).p, "x = ( # a\n",
        "text that is no Python stays");
     arena_release(&a);

@@ -20,9 +20,8 @@ static void test_question(const struct prompts *p, const struct pack *pack)
     struct err e = ERR_INIT;
     struct prompt one, two;
     char a_key[HASH_HEX], b_key[HASH_HEX];
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     ok(review_build(p, &in, &a, &one, &e) == 0 && one.count == 2,
        "two messages");
     ok(has(one.message[1].text, "the-task") &&
@@ -52,9 +51,8 @@ static void answer(const char *reply, double score, size_t reasons)
 {
     struct err e = ERR_INIT;
     struct review r;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     ok(review_parse(str_of(reply), &a, &r, &e) == 0 && r.score == score &&
            r.reason_count == reasons,
        "a score of %.2f with %zu reasons: %s", score, reasons, e.text);
@@ -65,9 +63,8 @@ static void no_answer(const char *reply, const char *why)
 {
     struct err e = ERR_INIT;
     struct review r;
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     ok(review_parse(str_of(reply), &a, &r, &e) < 0 && e.kind == ERR_INPUT &&
            strstr(e.text, why),
        "to be asked again: %s", e.text);
@@ -78,7 +75,7 @@ static void test_answers(void)
 {
     struct err e = ERR_INIT;
     struct review r;
-    struct arena a;
+    struct arena a = {0};
 
     answer(review_shape, 0.95, 1);
     answer("```json\n{\"score\": 1, \"reasons\": []}\n```", 1, 0);
@@ -96,7 +93,6 @@ static void test_answers(void)
     no_answer("{\"score\": 1, \"reasons\": \"x\"}", "reasons");
     no_answer("{\"score\": 1, \"summary\": 3, \"reasons\": []}", "summary");
     no_answer("[1]", "not an object");
-    arena_init(&a);
     ok(review_parse(str_of(review_shape), &a, &r, &e) == 0, "the example");
     is(r.summary, "one sentence", "its summary");
     is(r.reason[0], "what was found", "its reason");

@@ -71,10 +71,9 @@ static const char *matches(const char *pattern, struct str text, struct buf *b)
 
 static void test_find(void)
 {
-    struct buf b;
+    struct buf b = {.limit = 1000};
     char text[3000];
 
-    buf_init(&b, 1000);
     is(matches("^b.$", STR_LIT("a\nbc\r\nbd\rbe"), &b), "2:bc,6:bd,9:be",
        "^ and $ match at every kind of line end");
     is(matches("(?=a)", STR_LIT("aab"), &b),
@@ -112,11 +111,10 @@ static void test_page_end(void)
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *end = map + 2 * page;
     bool none = true;
-    struct buf b;
+    struct buf b = {.limit = 1000};
 
     if (map == MAP_FAILED || mprotect(end, page, PROT_NONE) < 0)
         BUG("no memory");
-    buf_init(&b, 1000);
     for (size_t i = 0; i < COUNT(pattern); i++)
         for (size_t n = 0; n < 400; n++)
             for (const char *c = ".\n"; *c; c++) {
@@ -267,11 +265,10 @@ static void apply(const char *list, struct str text, struct arena *a,
 static void test_apply(void)
 {
     struct rule_hits h;
-    struct arena a;
+    struct arena a = {0};
     char *text = xmalloc(MIB);
     int64_t start;
 
-    arena_init(&a);
     apply("[" RULE("a", "forbid", "(\\\\w+)\\\\((\\\\w*)",
                    "$1 of $2, $$, $x") "]",
           STR_LIT("f(x)\ng()"), &a, &h);
@@ -306,10 +303,9 @@ static void test_hints(void)
     struct rx_ctx *c = rx_ctx_new(&rx_limits_default);
     struct problems p;
     struct hints h, bad;
-    struct buf b;
+    struct buf b = {.limit = 100};
 
     problems_init(&p);
-    buf_init(&b, 100);
     ok(hints_init(&h, v, "e.json", &p), "hints compile");
     ok(hint_find(&h, c, HINT_COMPILE, STR_LIT("\xff x1 x2"), &b) == &h.hint[0],
        "the first that matches wins, whatever bytes are about");

@@ -138,9 +138,8 @@ static void test_texts(struct run_view *v)
     struct err e = ERR_INIT;
     struct task *t;
     json_t *record;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     ok(run_view_text(v, a->row.code, &b, &e) == 0,
        "a text is read by its hash");
     is(buf_str(&b), "class ModelNew: pass\n", "as it was stored");
@@ -190,9 +189,8 @@ static void put_row(struct buf *b, const struct row_call *c)
 /* All that a view says, so that two can be compared. */
 static char *told(const struct run_view *v)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     buf_printf(&b, "%s, %zu events, %zu rechecks\n", run_states[v->state],
                v->events, v->rechecks);
     for (size_t i = 0; i < v->calls; i++)

@@ -172,9 +172,8 @@ static void test_all_at_once(void)
 
 static void test_quote(void)
 {
-    struct buf b;
+    struct buf b = {.limit = 1000};
 
-    buf_init(&b, 1000);
     quote_add(&b, STR_LIT("a\tb\x1b[31m\xc2\x9b\xff\xe2\x82\xac"), 100);
     is(buf_str(&b), "a b?[31m??\xe2\x82\xac",
        "control characters and bad bytes cannot reach a terminal");

@@ -41,9 +41,8 @@ struct child {
 static void log_examples(const struct child *c, const struct llm_request *r)
 {
     static const char mark[] = "    task = \"";
-    struct buf line;
+    struct buf line = BUF_INIT;
 
-    buf_init(&line, BUF_UNLIMITED);
     buf_printf(&line, "%s|%d|", r->key.task, r->key.attempt);
     for (size_t i = 0; i < r->count; i++) {
         char *text = xstrndup(r->message[i].text.p, r->message[i].text.n);
@@ -195,10 +194,9 @@ static int asked_again(const struct trial *t, const struct buf *stored)
 {
     struct str rest = {buf_str(stored), stored->len}, line;
     struct err e = ERR_INIT;
-    struct buf asked;
+    struct buf asked = BUF_INIT;
     int n = 0;
 
-    buf_init(&asked, BUF_UNLIMITED);
     buf_putc(&asked, '\n');
     if (fs_is_file(t->asked) && fs_read(t->asked, &asked, &e) < 0)
         BUG("%s", e.text);
@@ -217,11 +215,9 @@ static bool shown_is_right(const struct trial *t)
 {
     struct err e = ERR_INIT;
     struct str rest, line;
-    struct buf shown, log;
+    struct buf shown = BUF_INIT, log = BUF_INIT;
     bool right = true;
 
-    buf_init(&shown, BUF_UNLIMITED);
-    buf_init(&log, BUF_UNLIMITED);
     db_query(t->db,
              "SELECT a.id || '|' || attempt || '|', (SELECT "
              "coalesce(group_concat(id || ' ', ''), '') FROM (SELECT b.id FROM "
@@ -289,7 +285,7 @@ static void remove_run(const struct trial *t)
  * operation. */
 static bool stop_at(struct trial *t, int n)
 {
-    struct buf stored, got;
+    struct buf stored = BUF_INIT, got = BUF_INIT;
     char fault[16];
     int64_t spent;
     int first, last = 0;
@@ -297,8 +293,6 @@ static bool stop_at(struct trial *t, int n)
     remove_run(t);
     snprintf(fault, sizeof(fault), "%d", n);
     first = run_child(t, fault, &spent);
-    buf_init(&stored, BUF_UNLIMITED);
-    buf_init(&got, BUF_UNLIMITED);
     if (first == 9) {
         db_query(
             t->db,

@@ -280,10 +280,9 @@ static void answer(const char *spool, const char *question, struct err *e)
     struct llm_request r = {
         .key = {jsn_maybe(key, "task"), NULL, jsn_maybe(key, "stage"),
                 (int)json_integer_value(json_object_get(key, "attempt"))}};
-    struct buf b;
+    struct buf b = BUF_INIT;
     struct send_result result = {.usage = {.input = 100, .output = 50}};
 
-    buf_init(&b, BUF_UNLIMITED);
     on_reply(&r, &b, NULL);
     result.text = (struct str){buf_str(&b), b.len};
     if (spool_put_answer(spool, jsn_maybe(v, "id"), &result, e) < 0)

@@ -172,12 +172,10 @@ static int64_t number(const char *dir, const char *sql)
 static void test_strict(void)
 {
     char *dir = new_dir();
-    struct buf dump, again, cut;
+    struct buf dump = BUF_INIT, again = BUF_INIT, cut = BUF_INIT;
     struct others o;
     size_t looks, own;
 
-    buf_init(&dump, BUF_UNLIMITED);
-    buf_init(&again, BUF_UNLIMITED);
     init(&o, 3);
     ok(live(&o, dir, "strict", 0, &dump) == SEARCH_DONE && o.looks > 4,
        "a strict run looks at the shared archive before each mini-batch");
@@ -212,7 +210,6 @@ static void test_strict(void)
     for (size_t after = 2; after < 20; after += 5) {
         char *part = new_dir();
 
-        buf_init(&cut, BUF_UNLIMITED);
         init(&o, 3);
         live(&o, part, "strict", after, &cut);
         buf_reset(&cut);
@@ -232,11 +229,9 @@ static void test_strict(void)
 static void test_eager(void)
 {
     char *dir = new_dir();
-    struct buf dump, again;
+    struct buf dump = BUF_INIT, again = BUF_INIT;
     struct others o;
 
-    buf_init(&dump, BUF_UNLIMITED);
-    buf_init(&again, BUF_UNLIMITED);
     init(&o, 1);
     ok(live(&o, dir, "eager", 0, &dump) == SEARCH_DONE && o.looks == 0,
        "an eager run does not look: news come to it");
@@ -264,14 +259,13 @@ static _Noreturn void be_child(const char *dir)
 {
     char *db = xasprintf("%s/run.db", dir);
     struct others o;
-    struct buf dump;
+    struct buf dump = BUF_INIT;
 
     log_set_level(LOG_QUIET);
     init(&o, 3);
     if (fs_is_file(db) && db_number(db, "SELECT count(*) FROM look") > 0)
         o.looks = (size_t)db_number(db, "SELECT count(*) - 1 FROM look");
     o.told = (int)o.looks >= o.at;
-    buf_init(&dump, BUF_UNLIMITED);
     _exit(live(&o, dir, "strict", 0, &dump) == SEARCH_DONE ? 0 : 1);
 }
 
@@ -307,11 +301,10 @@ static void test_kill(void)
     const char *text = getenv("SEARCH_KILL_STRIDE");
     int64_t stride = 151, n = 1, same = 0, tried = 0, ended = 9;
     char *dir = new_dir();
-    struct buf want, got;
+    struct buf want = BUF_INIT, got = BUF_INIT;
 
     if (text)
         str_to_i64(str_of(text), 1, 1000, &stride);
-    buf_init(&want, BUF_UNLIMITED);
     ok(run_child(dir, "") == 0, "a run in a process of its own");
     dump_run(dir, &want);
     remove_dir(dir);
@@ -320,7 +313,6 @@ static void test_kill(void)
 
         snprintf(fault, sizeof(fault), "%lld", (long long)n);
         dir = new_dir();
-        buf_init(&got, BUF_UNLIMITED);
         ended = run_child(dir, fault);
         if (ended == 9 && run_child(dir, "") == 0) {
             dump_run(dir, &got);

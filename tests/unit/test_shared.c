@@ -180,9 +180,8 @@ static char *read_address(const char *dir)
 {
     char *path = scratch_path(dir, "address");
     struct err e = ERR_INIT;
-    struct buf b;
+    struct buf b = {.limit = 4096};
 
-    buf_init(&b, 4096);
     if (fs_read(path, &b, &e) < 0)
         BUG("%s", e.text);
     return buf_take(&b, NULL);

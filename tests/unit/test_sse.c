@@ -68,9 +68,8 @@ static void test_events(void)
         {"\n\n\r\n\n", "", "empty lines alone"},
         {"", "", "nothing"},
     };
-    struct buf out;
+    struct buf out = {.limit = 10000};
 
-    buf_init(&out, 10000);
     for (size_t i = 0; i < COUNT(cases); i++) {
         bool same = true;
 
@@ -89,10 +88,9 @@ static void test_limits(void)
 {
     static const char line[] = "data: 0123456789\n";
     struct err e = ERR_INIT;
-    struct buf out;
+    struct buf out = {.limit = 1000};
     struct sse s;
 
-    buf_init(&out, 1000);
     sse_init(&s, 16, note, &out);
     ok(sse_feed(&s, line, sizeof(line) - 1, &e) == 0, "a line up to the limit");
     ok(sse_feed(&s, line, sizeof(line) - 1, &e) == -1 && e.kind == ERR_LIMIT,

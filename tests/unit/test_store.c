@@ -189,10 +189,9 @@ static int64_t check_events(struct store *s)
 {
     struct store_list l = {0};
     struct err e = ERR_INIT;
-    struct arena a;
+    struct arena a = {0};
     int64_t n = 0;
 
-    arena_init(&a);
     ok(store_list(s, STORE_EVENTS, STORE_ALL, &l, &a, &e) == 0,
        "events are listed");
     for (size_t i = 0; i < l.len; i++) {
@@ -231,10 +230,9 @@ static void put_all(struct store *s)
 static void check_all(struct store *s, const char *when)
 {
     struct err e = ERR_INIT;
-    struct buf text;
+    struct buf text = {.limit = 100};
     int n = 0, entries = 0;
 
-    buf_init(&text, 100);
     ok(store_get(s, "seed", &text, &e) == 1 && same(buf_str(&text), "42") &&
            store_get(s, "sede", &text, &e) == 0,
        "facts, %s", when);
@@ -544,10 +542,8 @@ static void test_blobs(void)
     struct store *s = db_open(dir, STORE_NEW, NULL);
     char a[HASH_HEX], b[HASH_HEX], none[HASH_HEX], want[HASH_HEX];
     struct err e = ERR_INIT;
-    struct buf out, small;
+    struct buf out = BUF_INIT, small = {.limit = 3};
 
-    buf_init(&out, BUF_UNLIMITED);
-    buf_init(&small, 3);
     hash_hex("te\0xt", 5, want);
     store_blob(s, (struct str){"te\0xt", 5}, a);
     store_blob(s, (struct str){"te\0xt", 5}, b);

@@ -25,11 +25,9 @@ static void test_columns(void)
 {
     char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     const char *doc = scratch_read("docs/STORAGE.md");
-    struct buf got, want;
+    struct buf got = BUF_INIT, want = BUF_INIT;
 
     db_close(db_open(dir, STORE_NEW, NULL));
-    buf_init(&got, BUF_UNLIMITED);
-    buf_init(&want, BUF_UNLIMITED);
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &store_tables[i];
         bool all = true;
@@ -101,9 +99,8 @@ static void test_migration(void)
     char *copy = scratch_path(dir, "run.db.v1.bak");
     struct err e = ERR_INIT;
     sqlite3 *db = NULL;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     if (sqlite3_open(path, &db) != SQLITE_OK ||
         store_migrate(db, path, later_schema, 1, &e) < 0)
         BUG("%s", e.text);
@@ -302,7 +299,7 @@ static void test_wrong_files(void)
 {
     char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     struct err e = ERR_INIT;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
     refuses(path, STORE_OPEN, "not found; name the folder of a run",
             "a missing file");
@@ -323,7 +320,6 @@ static void test_wrong_files(void)
     db_exec(path, "CREATE TABLE mine (a)");
     refuses(path, STORE_OPEN, "a database, but not that of a run",
             "a database of somebody else's");
-    buf_init(&out, BUF_UNLIMITED);
     db_query(path, "PRAGMA journal_mode", &out);
     is(buf_str(&out), "delete\n", "it is untouched");
     buf_release(&out);

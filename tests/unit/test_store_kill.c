@@ -65,9 +65,8 @@ static void write_call(struct child *c, int64_t group, const char *hash)
 static void write_group(struct child *c, int64_t group)
 {
     char hash[HASH_HEX];
-    struct buf text;
+    struct buf text = BUF_INIT;
 
-    buf_init(&text, BUF_UNLIMITED);
     text_of(group, &text);
     store_blob(c->s, (struct str){text.data, text.len}, hash);
     buf_release(&text);
@@ -174,13 +173,11 @@ static const char *const counts[] = {
 
 static bool texts_are_whole(struct store *s, int64_t n)
 {
-    struct buf want, got;
+    struct buf want = BUF_INIT, got = BUF_INIT;
     char hash[HASH_HEX];
     struct err e = ERR_INIT;
     bool whole = true;
 
-    buf_init(&want, BUF_UNLIMITED);
-    buf_init(&got, BUF_UNLIMITED);
     for (int64_t i = 1; whole && i <= n; i++) {
         buf_reset(&want);
         buf_reset(&got);
@@ -261,7 +258,7 @@ static bool stop_at(int n, const char *dir, const char *want, int *good)
     char *path = scratch_path(dir, "run.db"),
          *spec = scratch_text("%s 2 1", path);
     char fault[16];
-    struct buf got;
+    struct buf got = BUF_INIT;
     int stopped, ended;
     int64_t told;
 
@@ -269,7 +266,6 @@ static bool stop_at(int n, const char *dir, const char *want, int *good)
     told = finish(start(spec, fault), 0, 0, &stopped);
     if (is_prefix(path, told)) {
         finish(start(spec, ""), 0, 0, &ended);
-        buf_init(&got, BUF_UNLIMITED);
         dump(path, &got);
         *good += WIFEXITED(stopped) && ended == 0 &&
                  strcmp(buf_str(&got), want) == 0;
@@ -284,9 +280,8 @@ static void test_every_operation(void)
     char *dir = scratch_dir(), *path = scratch_path(dir, "run.db");
     char *spec = scratch_text("%s 2 1", path);
     int good = 0, n = 1, status;
-    struct buf want;
+    struct buf want = BUF_INIT;
 
-    buf_init(&want, BUF_UNLIMITED);
     ok(finish(start(spec, ""), 0, 0, &status) == 2 && status == 0,
        "a run that nobody stops");
     dump(path, &want);

@@ -7,9 +7,8 @@
 
 static void in_md(const char *text, const char *want, const char *claim)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     table_put_md(text, &b);
     is(buf_str(&b), want, claim);
     buf_release(&b);
@@ -41,9 +40,8 @@ static void test_md(void)
 static void in_csv(const char *text, const char *want, const char *claim)
 {
     struct table t;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     table_init(&t, "name", "what");
     table_columns(&t, "a");
     table_text(&t, text);
@@ -67,12 +65,11 @@ static void test_csv(void)
 static void test_columns(void)
 {
     struct table t;
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     table_init(&t, "name", "what");
     table_column(&t, "=a|<b>\x1b[2J");
     table_int(&t, 1);
-    buf_init(&b, BUF_UNLIMITED);
     table_print(&t, TABLE_TEXT, &b);
     is(buf_str(&b), "name: what\n=a|<b><1B>[2J\n            1\n",
        "a column is text of others, too: in the terminal");

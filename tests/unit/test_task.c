@@ -83,9 +83,8 @@ static void ops_are(const char *claim, const char *imports, const char *line,
                      "if __name__ == '__main__':\n    print(x.cos())\n",
                      imports, line, INPUTS);
     struct task *t = task_from("t.py", str_of(text), &e);
-    struct buf all;
+    struct buf all = {.limit = 1000};
 
-    buf_init(&all, 1000);
     for (size_t i = 0; t && t->ops[i]; i++)
         buf_printf(&all, "%s%s", i ? " " : "", t->ops[i]);
     is(buf_str(&all), want, claim);
@@ -96,13 +95,11 @@ static void ops_are(const char *claim, const char *imports, const char *line,
 
 static void test_chain(void)
 {
-    struct arena a;
+    struct arena a = {0};
     struct py_tokens t;
     const char **op;
-    struct buf all;
+    struct buf all = {.limit = 1000};
 
-    arena_init(&a);
-    buf_init(&all, 1000);
     py_lex(&t,
            STR_LIT("import torch\nimport torch.nn as nn\n"
                    "class Model(nn.Module):\n"

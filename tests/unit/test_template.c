@@ -13,9 +13,8 @@ static void renders(const char *what, const char *text, uint64_t takes,
 {
     struct err e = ERR_INIT;
     struct template *t = template_parse("t.md", str_of(text), all, takes, &e);
-    struct arena a;
+    struct arena a = {0};
 
-    arena_init(&a);
     if (ok(t != NULL, "%s parses: %s", what, e.text))
         is(template_render(t, STR_LIT(""), values, &a).p, want, what);
     arena_release(&a);
@@ -62,10 +61,9 @@ static void test_before(void)
     struct str values[3] = {STR_LIT("one")};
     struct template *t =
         template_parse("t", STR_LIT("{{alpha}}\n"), all, 1, &e);
-    struct arena a;
+    struct arena a = {0};
     struct str s;
 
-    arena_init(&a);
     s = template_render(t, STR_LIT("start"), values, &a);
     is(s.p, "start\n\none", "a start comes first, with a blank line");
     ok(s.n == 10, "its length is told");

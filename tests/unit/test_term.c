@@ -29,10 +29,9 @@ static void set_env(const char *name, const char *value)
 
 static void text_is(struct term_state s, const char *want, const char *what)
 {
-    struct buf b;
+    struct buf b = {.limit = 200};
 
     s.label = "tasks";
-    buf_init(&b, 200);
     term_text(&s, &b);
     is(buf_str(&b), want, what);
     buf_release(&b);
@@ -71,9 +70,8 @@ static void test_text(void)
 static void cut_is(const char *text, size_t columns, const char *want,
                    const char *what)
 {
-    struct buf b;
+    struct buf b = {.limit = 200};
 
-    buf_init(&b, 200);
     term_cut(text, columns, &b);
     is(buf_str(&b), want, what);
     buf_release(&b);
@@ -97,9 +95,8 @@ static void test_cut(void)
 static void quote_is(struct str text, size_t longest, const char *want,
                      const char *what)
 {
-    struct buf b;
+    struct buf b = {.limit = 200};
 
-    buf_init(&b, 200);
     term_quote(text, longest, &b);
     is(buf_str(&b), want, what);
     buf_release(&b);
@@ -194,9 +191,8 @@ static void screen_of(const struct buf *bytes, struct buf *out)
 static void screen_is(int master, struct buf *bytes, const char *want,
                       const char *what)
 {
-    struct buf screen;
+    struct buf screen = {.limit = 100000};
 
-    buf_init(&screen, 100000);
     read_now(master, bytes);
     screen_of(bytes, &screen);
     is(buf_str(&screen), want, what);
@@ -215,10 +211,9 @@ static size_t count(const struct buf *b, char c)
 static void test_terminal(void)
 {
     struct tty tty = tty_open(40);
-    struct buf bytes;
+    struct buf bytes = {.limit = 100000};
     struct term *t;
 
-    buf_init(&bytes, 100000);
     set_env("TERM", "xterm");
     set_env("NO_COLOR", "1");
     t = term_open(tty.slave, 4, 1, "port");
@@ -249,12 +244,11 @@ static void test_terminal(void)
 static void test_redraw_rate(void)
 {
     struct tty tty = tty_open(80);
-    struct buf bytes;
+    struct buf bytes = {.limit = 1000000};
     struct term *t;
     int64_t start, elapsed;
     size_t drawn;
 
-    buf_init(&bytes, 1000000);
     set_env("NO_COLOR", NULL);
     start = tick_now_ns();
     t = term_open(tty.slave, 20000, 0, "port");
@@ -285,14 +279,13 @@ static void test_redraw_rate(void)
 
 static void test_pipe(void)
 {
-    struct buf bytes;
+    struct buf bytes = {.limit = 100000};
     struct term *t;
     int64_t start = tick_now_ns();
     int fd[2];
 
     if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
         BUG("pipe2");
-    buf_init(&bytes, 100000);
     t = term_open(fd[1], 1000, 0, "port");
     for (uint64_t i = 0; i < 1000; i++)
         term_set(t, i + 1, i < 999 ? "busy" : "last");
@@ -320,10 +313,9 @@ static void test_pipe(void)
 static void test_dumb(void)
 {
     struct tty tty = tty_open(80);
-    struct buf bytes;
+    struct buf bytes = {.limit = 100000};
     struct term *t;
 
-    buf_init(&bytes, 100000);
     set_env("TERM", "dumb");
     t = term_open(tty.slave, 2, 0, "port");
     term_set(t, 1, NULL);

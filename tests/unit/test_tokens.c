@@ -142,9 +142,8 @@ static void test_pieces(void)
          "\xe5\xad\x97|\xe3\x80\x80\xe5\xad\x97", "wide space, Han letters"},
     };
     struct unicode *u = unicode_new();
-    struct buf got;
+    struct buf got = {.limit = 1000};
 
-    buf_init(&got, 1000);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct str s = str_of(cases[i].text);
 
@@ -225,9 +224,8 @@ static void test_nfc(void)
         {"a\xdf\xbd\xcc\x81", "a\xdf\xbd\xcc\x81", "… and keeps others away"},
     };
     struct unicode *u = unicode_new();
-    struct buf out;
+    struct buf out = {.limit = 1000};
 
-    buf_init(&out, 1000);
     for (size_t i = 0; i < COUNT(cases); i++) {
         buf_reset(&out);
         unicode_nfc(u, str_of(cases[i].text), &out);
@@ -267,9 +265,8 @@ static void test_chat(void)
         "\"assistant\", \"content\": \"<think>\\nt\\n</think>\\n\\nb\"}, "
         "{\"role\": \"user\", \"content\": \"c\"}, {\"role\": \"assistant\", "
         "\"content\": \"d\"}]}";
-    struct buf out;
+    struct buf out = {.limit = 10000};
 
-    buf_init(&out, 10000);
     render("qwen3", talk, &out);
     is(buf_str(&out),
        "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n"

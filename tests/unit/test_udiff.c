@@ -10,9 +10,8 @@
 static void diff_is(const char *a, const char *b, const char *want,
                     const char *what)
 {
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     udiff_put(str_of(a), "a", str_of(b), "b", &out);
     is(buf_str(&out), want, what);
     buf_release(&out);
@@ -46,9 +45,8 @@ static char *apply(struct str a, struct str hunks)
 {
     struct str line, old;
     size_t at = 1;
-    struct buf out;
+    struct buf out = BUF_INIT;
 
-    buf_init(&out, BUF_UNLIMITED);
     while (str_cut(&hunks, '\n', &line)) {
         if (line.p[0] == '@') {
             size_t from = (size_t)strtoul(line.p + 4, NULL, 10);
@@ -79,14 +77,11 @@ static void random_text(struct rng *r, uint64_t most, struct buf *out)
 
 static void test_random(void)
 {
-    struct buf a, b, hunks;
+    struct buf a = BUF_INIT, b = BUF_INIT, hunks = BUF_INIT;
     bool good = true;
     struct rng r;
 
     rng_init(&r, "udiff");
-    buf_init(&a, BUF_UNLIMITED);
-    buf_init(&b, BUF_UNLIMITED);
-    buf_init(&hunks, BUF_UNLIMITED);
     for (int i = 0; good && i < 2000; i++) {
         const char *body;
         char *got;

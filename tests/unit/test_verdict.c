@@ -85,7 +85,7 @@ static void test_unrun(void)
 
 static void test_evidence(void)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
     ok(evidence_of("E2") == EVIDENCE_E2 && evidence_of("E9") == EVIDENCE_NONE &&
            evidence_of("") == EVIDENCE_NONE &&
@@ -96,7 +96,6 @@ static void test_evidence(void)
            !verdict_may_join("hack", "E3") &&
            !verdict_may_join("correct", NULL),
        "an archive takes what is correct at E3, and nothing else");
-    buf_init(&b, BUF_UNLIMITED);
     evidence_explain(&b);
     is(buf_str(&b),
        "Evidence: E0 compiled, E2 passed all trials, E3 passed, and computed "
@@ -134,10 +133,9 @@ static void doubts(const char *gpu, double ms, const char *want,
         "{s:{s:s}, s:{s:i, s:i}, s:{s:{s:f}, s:{s:f}}}", "environment", "gpu",
         gpu, "trace", "bytes_read", 3000000, "bytes_written", 1800000, "timing",
         "ms", "median", ms, "reference_ms", "median", 0.01);
-    struct arena a;
+    struct arena a = {0};
     const char *why;
 
-    arena_init(&a);
     why = plausible_doubt(record, &a);
     is(why ? why : "", want, claim);
     arena_release(&a);

@@ -362,9 +362,8 @@ static void test_cut(void)
 
 static void test_words(void)
 {
-    struct buf b;
+    struct buf b = BUF_INIT;
 
-    buf_init(&b, BUF_UNLIMITED);
     headline_number(1234567, &b);
     buf_putc(&b, ' ');
     headline_number(12, &b);

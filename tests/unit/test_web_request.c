@@ -12,10 +12,9 @@ static void reads(const char *target, const char *path, const char *name,
                   const char *value)
 {
     struct web_request q;
-    struct arena a;
+    struct arena a = {0};
     int rc;
 
-    arena_init(&a);
     rc = web_request_parse(str_of(target), &a, &q);
     if (ok(rc == 0, "%s is read: %d", target, rc)) {
         is(q.path, path, "its path");
@@ -29,10 +28,9 @@ static void reads(const char *target, const char *path, const char *name,
 static void refuses(struct str target, int status, const char *what)
 {
     struct web_request q;
-    struct arena a;
+    struct arena a = {0};
     int rc;
 
-    arena_init(&a);
     rc = web_request_parse(target, &a, &q);
     ok(rc == status, "%s: %d", what, rc);
     arena_release(&a);

@@ -47,9 +47,8 @@ static void write_out(struct buf *b)
 
 SUITE(words)
 {
-    struct buf want;
+    struct buf want = BUF_INIT;
 
-    buf_init(&want, BUF_UNLIMITED);
     write_out(&want);
     if (getenv("WRITE_WORDS"))
         scratch_put(".", FILE_NAME, buf_str(&want));

@@ -331,10 +331,9 @@ static void test_roster(void)
     struct fake_worker *w, *ice;
     struct co *never;
     struct bench b;
-    struct buf got;
+    struct buf got = BUF_INIT;
 
     begin(&b);
-    buf_init(&got, BUF_UNLIMITED);
     w = start(&b, "h/1", NULL);
     ok(until_roster(&b, "h/1 idle 0 0 1;", &got), "who joined is idle");
     ask_about(&b, "t/1", "t/1", "twice");
