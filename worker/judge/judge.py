@@ -582,7 +582,6 @@ def main() -> None:
             raise SystemExit(f"{o.device}: {no_cuda()}")
         limits.configure(o.total_memory if o.device == "cpu" else 0)
         judge = Judge(o)
-    gc.collect()
     gc.freeze()  # what was imported stays, and need not be looked at again
     gc.enable()
     judge.run()
