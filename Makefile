@@ -298,6 +298,7 @@ quick-commands: programs
 quick-python: programs $(BUILD)/dump_tokens
 	@prove -e /usr/bin/python3 tests/lex/diff_tokenize.py :: $(BUILD)/dump_tokens --limit 20
 	@$(PYTEST) tests/worker/sample.py $(addprefix tests/worker/test_,patches.py traces.py structure.py)
+	@$(PYTEST) tests/data/test_decontaminate.py tests/browser/test_page.py -k 'not pictures'
 
 unit: $(BUILD)/unit ## run the unit tests (NAME=filter, MODE=…)
 	$(BUILD)/unit $(NAME)
