@@ -121,7 +121,7 @@ def _preprocessed(source: str, toolchain: Toolchain) -> str:
 
 def _c_library(text: str, launches: list, toolchain: Toolchain) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        stubs = native.stubs(launches)
+        stubs = native.stubs(text, launches)
         compile_text(Path(folder), text, "calls", stubs, toolchain, "kernel.so")
         return Path(folder, "kernel.so").read_bytes()
 
@@ -282,7 +282,7 @@ def native_identity(toolchain: Toolchain) -> str:
     facts = [native.compiler_version(toolchain.compiler[0]), platform.machine(), repr(toolchain)]
     modules = (__file__, native.__file__, plain_c.__file__, kernel_assembly.__file__)
     own = [Path(module).read_bytes() for module in modules]
-    return digest("\0".join([*facts, native.OWN_LIBC]).encode() + b"".join(own))
+    return digest("\0".join([*facts, native.MEMORY, native.MORE]).encode() + b"".join(own))
 
 
 def digest(data: bytes) -> str:

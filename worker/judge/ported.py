@@ -489,7 +489,7 @@ class Writer:
                 for name in (build, "_Room", "_recording"):
                     self.claim(name, "defined here")
                 asked = native.called([n.spec for call in self.trace.calls for n in call.launches()])
-                stubs = native.stubs([*asked[index].items()])
+                stubs = native.stubs(self.sources[index], [*asked[index].items()])
                 calls = ", " + _quoted('\n#line 1 "calls"\n' + "".join(stubs))
                 calls += f", {' '.join(self.options)!r}"
                 if not self.texts:

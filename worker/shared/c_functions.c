@@ -1,12 +1,10 @@
 /*
- * c_functions.c: functions of the C library that are compiled into each library of kernels, in the
- * place of the machine's. In what order qsort compares, what it makes of equal elements and what
- * memcpy makes of memory that overlaps is the business of each C library and even of each
- * processor: so a kernel that asks would be another one for its user than for the judge.
- *
- * native.py has this behind the allocator, which declares what is not declared here, and makes the
- * linker take these for the machine's.
+ * Functions of the C library that are compiled into a library of kernels, in the place of the
+ * machine's. What memcpy makes of memory that overlaps, in what order qsort compares and what it makes
+ * of equal elements is the business of each C library and even of each processor: a kernel that looks
+ * would be another one for its user than for the judge.
  */
+#define MONKEYS_OWN __attribute__((visibility("hidden")))
 MONKEYS_OWN void *__wrap_memcpy(void *to, const void *from, unsigned long size)
 {
     return __builtin_memmove(to, from, size);
@@ -21,6 +19,8 @@ MONKEYS_OWN int __wrap_memcmp(const void *a, const void *b, unsigned long size)
         i++;
     return i < size ? x[i] - y[i] : 0;
 }
+
+/* The rest is there for a text that names one of them, behind an allocator. */
 
 /* Merges neighbours, from the front: equal elements stay in their order. */
 MONKEYS_OWN void __wrap_qsort(void *items, unsigned long count, unsigned long size,

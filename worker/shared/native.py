@@ -128,7 +128,6 @@ static void *monkeys_block(unsigned long to, unsigned long size)
     *head = (struct monkeys_head){{base, order, size, 0x6d6f6e6b657973}};
     return at;
 }}
-#define MONKEYS_OWN __attribute__((visibility("hidden")))
 MONKEYS_OWN void *__wrap_malloc(unsigned long size)
 {{
     return monkeys_block(0, size);
@@ -172,15 +171,17 @@ MONKEYS_OWN void *__wrap_realloc(void *at, unsigned long size)
     return new;
 }}
 """
-# What a kernel may call in the place of the machine's functions.
-OWN_LIBC = HEAP + Path(__file__).with_name("c_functions.c").read_text()
+# What a kernel calls in the place of the machine's functions: what a compiler calls by itself, and more.
+MEMORY, _, _MORE = Path(__file__).with_name("c_functions.c").read_text().partition("/* The rest")
+MORE = HEAP + _MORE.partition("\n")[2]
 # No start files: what they bring runs when a library is loaded, and keeps memory. Its own functions
 # are its own, whatever a process has under their names.
 LIBRARY_FLAGS = (
     "-shared -nostartfiles -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-Bsymbolic -Wl,--hash-style=sysv "
     "-Wl,--as-needed -lm"
 )
-OWN_FLAGS = [f"-Wl,--wrap={name}" for name in re.findall(r"__wrap_(\w+)\([^;]*\n\{", OWN_LIBC)]
+_WRAPPED = re.compile(r"__wrap_(\w+)\([^;]*\n\{")
+OWN_FLAGS = [f"-Wl,--wrap={name}" for name in _WRAPPED.findall(MEMORY + MORE)]
 WORDS = {
     "p": "(void *)monkeys_words[{}]",
     "i": "(long long)monkeys_words[{}]",
@@ -237,9 +238,10 @@ def check_source(source: object) -> str:
     return source
 
 
-def stubs(launches: list) -> list[str]:
+def stubs(text: str, launches: list) -> list[str]:
     """What is compiled behind a text to call its functions with words."""
-    made = [OWN_LIBC, REAL, APART]
+    more = MORE if any(name in text for name in _WRAPPED.findall(MORE)) else ""
+    made = [MEMORY, more, REAL, APART]
     for name, kinds in launches:
         words = ", ".join(WORDS[kind].format(i) for i, kind in enumerate(kinds))
         made.append(f"static void monkeys_body_{name}(const unsigned long long *monkeys_words)\n"
