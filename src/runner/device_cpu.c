@@ -354,8 +354,9 @@ struct device {
     const struct program *program;
     struct library *library; /* one per module */
     size_t libraries;
-    void **function;                     /* once they are loaded */
-    const struct program_launch *seeing; /* NULL: the whole region can be seen */
+    void **function; /* once they are loaded */
+    /* The launch whose arguments can be seen, or NULL: the whole region. */
+    const struct program_launch *seeing;
 };
 
 static struct device *cpu_open(struct answer *a)
