@@ -2,6 +2,7 @@
  * that names the place. */
 #include "base/log.h"
 #include "llm/cassette.h"
+#include "llm/doc.h"
 
 #include <stdint.h>
 #include <stdlib.h>
