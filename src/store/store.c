@@ -907,7 +907,8 @@ static void store_release(struct store *s)
     sqlite3_finalize(s->commit);
     sqlite3_finalize(s->read_blob);
     sqlite3_finalize(s->data_version);
-    while ((q = sqlite3_next_stmt(s->reader, NULL))) /* kept by queries */
+    while (s->reader &&
+           (q = sqlite3_next_stmt(s->reader, NULL))) /* kept by queries */
         sqlite3_finalize(q);
     sqlite3_close(s->reader); /* first: the last one to close cleans up */
     sqlite3_close(s->rows.db);
