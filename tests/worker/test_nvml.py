@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 @pytest.fixture(scope="module")
 def program(folder: Path) -> Path:
     (folder / "main.c").write_text(PROGRAM)
-    base = [f"base/{name}.c" for name in ("buf", "err", "fs", "home", "mem", "str")]
+    base = [f"base/{name}.c" for name in ("arena", "buf", "err", "fs", "home", "mem", "str")]
     sources = [ROOT / "src" / name for name in ("worker/gpu_choice.c", *base)]
     made = folder / "main"
     subprocess.run([*COMPILE, "-o", made, folder / "main.c", *sources, "-ldl"], check=True)

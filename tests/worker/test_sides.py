@@ -85,7 +85,7 @@ def looking(folder: Path) -> list[Job]:
     shutil.copytree(ROOT / "packs" / "c-cpu", library, dirs_exist_ok=True)
     files = ", ".join(json.dumps(f"{WORKER}/{side}/__init__.py") for side in SIDES)
     with (library / "adapter.py").open("a") as file:
-        file.write(f"from shared import native\nnative.HEAP += {OPENS_IN_C.format(files=files)!r}\n")
+        file.write(f"from shared import native\nnative.MEMORY += {OPENS_IN_C.format(files=files)!r}\n")
     source = (VERIFY / "c-cpu" / "01_swish.py").read_text()
     place = 'void swish_kernel('
     assert place in source and "[i] = " in source
