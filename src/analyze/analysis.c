@@ -166,16 +166,13 @@ static int analysis_open_runs(struct analysis *a, const char *const *dir,
                               size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        char *file = fs_join(dir[i], "run.db");
-        struct store *s = store_open(file, STORE_READ, NULL, e);
+        struct store *s = query_open(dir[i], e);
 
-        free(file);
         if (!s)
             return -1;
         a->run[i] = (struct programs_run){s, dir[i], analysis_name(a, dir[i]),
                                           lock_owner(dir[i])};
         a->runs++;
-        query_functions(store_reader(s));
     }
     return 0;
 }

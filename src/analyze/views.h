@@ -44,8 +44,7 @@ extern const struct views_one {
 } views_all[VIEWS];
 
 /* One task with all its attempts, one of them in full: of this number, or
- * (0) the best. `t` must be loaded. NULL without an error: there is no such
- * attempt. */
+ * (0) the best. NULL without an error: there is no such attempt. */
 json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
                    struct err *e);
 /* Its two halves: without any attempt in full, and only that. */

@@ -1,6 +1,5 @@
 /* cmd_show.c: monkeys show: one task of a run, one attempt in full. */
 #include "analyze/table.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
@@ -569,21 +568,12 @@ static int show_task(const struct wanted *w, struct store *s,
 
 static int show_open(const struct wanted *w, struct err *e)
 {
-    char *file = fs_join(w->dir, "run.db");
-    struct store *s = store_open(file, STORE_READ, NULL, e);
-    struct err late = ERR_INIT;
-    json_t *tasks;
-    int rc = -1;
+    struct store *s = query_open(w->dir, e);
+    json_t *tasks = s ? query_list(s, "run/task/tasks", NULL, e) : NULL;
+    int rc = tasks ? show_task(w, s, tasks, e) : -1;
 
-    free(file);
-    if (!s)
-        return -1;
-    query_texts(s);
-    tasks = query_list(s, "run/task/tasks", NULL, e);
-    if (tasks)
-        rc = show_task(w, s, tasks, e);
     json_decref(tasks);
-    store_close(s, &late);
+    query_close(s);
     return rc;
 }
 

@@ -206,25 +206,22 @@ static json_t *origin_json(const struct pass *p, const struct record *r,
                            const struct found *f)
 {
     const json_t *source = json_object_get(p->task->sidecar, "source");
-    json_t *examples = json_array(), *v;
+    const json_t *row = r->sample->row;
     char *id = xasprintf("%s-%.*s", r->phase, ID_DIGITS, f->id);
-
-    for (size_t i = 0; i < r->attempt->examples; i++)
-        json_array_append_new(examples, word(r->attempt->example[i].name));
-    v = json_pack(
-        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b, "
+    json_t *v = json_pack(
+        "{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O, s:o, s:b, "
         "s:I}",
         "id", id, "phase", r->phase, "problem_id", word(p->task->id),
         "problem_hash", r->sample->hash, "source_dataset",
         dataset_json(p->task, source), "licence", licence_json(source),
         "source", source_json(source), "attempt",
-        (json_int_t)r->attempt->row.attempt, "iteration",
-        (json_int_t)r->attempt->row.iteration, "retrieval_mode",
-        word(r->attempt->row.retrieval), "example_ids", examples, "model",
-        word(r->model ? r->model : run_view_fact(r->sample->view, "model")),
-        "backfilled", r->backfilled, "rules",
-        (json_int_t)archives_rules(r->sample->view, r->sample->task,
-                                   r->sample->kernel));
+        jsn_int(r->attempt, "attempt"), "iteration",
+        jsn_int(r->attempt, "iteration"), "retrieval_mode",
+        word(jsn_maybe(r->attempt, "retrieval")), "example_ids",
+        json_object_get(r->attempt, "shown"), "model",
+        word(r->model ? r->model : jsn_str(row, "model")), "backfilled",
+        r->backfilled, "rules", jsn_int(row, "rules"));
+
     if (r->verdict)
         json_object_set_new(v, "failed_verdict", word(r->verdict));
     free(id);
@@ -326,7 +323,7 @@ static int write_sample(struct pass *p, size_t i, struct err *e)
     const struct sample *x = &p->samples.item[i];
     int rc;
 
-    p->task = run_view_program(x->view, x->task, e);
+    p->task = archives_task(x->store, x->row, e);
     if (!p->task)
         return -1;
     p->phases = 0;

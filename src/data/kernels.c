@@ -13,8 +13,9 @@ struct listing {
     struct archives_copied *count;
     struct map known; /* tasks, by hash */
     struct buf index;
-    struct run_view *view;
-    struct run_attempt *attempt; /* that wrote the kernel */
+    struct arena memory;
+    struct store *store; /* of the run */
+    const json_t *row;   /* of the kernel: see run/kernels.sql */
 };
 
 static void put_ms(struct buf *out, double ms)
@@ -25,29 +26,25 @@ static void put_ms(struct buf *out, double ms)
         buf_puts(out, " |");
 }
 
-static int put_line(struct listing *l, const struct kernel *k, const char *name,
-                    const json_t *record, struct err *e)
+static void put_line(struct listing *l, const struct kernel *k,
+                     const char *name, const json_t *record)
 {
-    const char *doubt = run_view_doubt(l->view, l->attempt, e);
     double speedup = verdict_speedup(record, "reference_ms");
-    const char *evidence = l->attempt->verdict->evidence;
 
-    if (!doubt)
-        return -1;
     buf_printf(&l->index,
                "| [%s](%s) | [task](%s/task.py)%s%s%s, [kernel](%s/solution.py)"
-               " | %s, %s%s |",
+               " | correct, %s%s |",
                k->task->id, name, name, k->plan.p ? ", [plan](" : "",
                k->plan.p ? name : "", k->plan.p ? "/plan.md)" : "", name,
-               l->attempt->row.verdict, evidence,
+               jsn_str(l->row, "evidence"),
                kernel_is_older(k) ? " by older rules of truth" : "");
     put_ms(&l->index, verdict_ms(record, "ms"));
     put_ms(&l->index, verdict_ms(record, "reference_ms"));
     if (!isnan(speedup))
         buf_printf(&l->index, " %.2f%s", speedup,
-                   doubt[0] ? " (hard to believe)" : "");
+                   plausible_doubt(record, &l->memory) ? " (hard to believe)"
+                                                       : "");
     buf_puts(&l->index, " |\n");
-    return 0;
 }
 
 static int write_kernel(struct kernel *k, void *arg, struct err *e)
@@ -55,8 +52,9 @@ static int write_kernel(struct kernel *k, void *arg, struct err *e)
     struct listing *l = arg;
     struct kernel copy = *k;
     struct str source = {k->task->source, k->task->len};
+    const char *hash = jsn_maybe(l->row, "record");
+    json_t *record = NULL;
     char *name;
-    json_t *record;
     int rc;
 
     if (kernel_is_retired(k)) {
@@ -68,8 +66,8 @@ static int write_kernel(struct kernel *k, void *arg, struct err *e)
         return 0;
     }
     map_set(&l->known, str_of(k->task->hash), l);
-    record = run_view_record(l->view, l->attempt, e);
-    if (!record && e->kind != ERR_NONE)
+    if (hash &&
+        !(record = store_record(l->store, hash, jsn_str(l->row, "times"), e)))
         return -1;
     name = kernel_free_name(l->dir.dir, k->name);
     copy.name = name;
@@ -81,32 +79,21 @@ static int write_kernel(struct kernel *k, void *arg, struct err *e)
         free(path);
     }
     if (rc == 0)
-        rc = put_line(l, k, name, record, e);
+        put_line(l, k, name, record);
     l->count->written += rc == 0;
     json_decref(record);
     free(name);
     return rc;
 }
 
-static int write_run(struct listing *l, const char *run, struct err *e)
+static int write_row(struct store *s, const json_t *row, void *arg,
+                     struct err *e)
 {
-    struct run_view v;
-    int rc = run_view_open(run, &v, e);
+    struct listing *l = arg;
 
-    if (rc < 0)
-        return -1;
-    l->view = &v;
-    for (size_t i = 0; rc == 0 && i < v.all; i++) {
-        const struct run_attempt *a = archives_kernel_of(&v, &v.task[i]);
-
-        if (!a)
-            continue;
-        l->attempt = run_view_attempt(&v.task[i], a->row.attempt);
-        rc = archives_tell(&v, &v.task[i], a, write_kernel, l, e);
-    }
-    l->view = NULL;
-    run_view_close(&v);
-    return rc;
+    l->store = s;
+    l->row = row;
+    return archives_tell(s, row, write_kernel, l, e);
 }
 
 static int write_index(struct listing *l, struct err *e)
@@ -132,13 +119,14 @@ int kernels_write(const char *const *run, size_t runs, const char *to,
              "record.\n\n| name | files | verdict | kernel | eager | speed-up "
              "|\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; rc == 0 && i < runs; i++)
-        rc = write_run(&l, run[i], e);
+        rc = archives_each_row(run[i], write_row, &l, e);
     if (rc == 0)
         rc = write_index(&l, e);
     if (rc == 0)
         rc = fs_fresh_end(&l.dir, e);
     fs_fresh_drop(&l.dir);
     map_release(&l.known);
+    arena_release(&l.memory);
     buf_release(&l.index);
     return rc;
 }

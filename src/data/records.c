@@ -8,10 +8,108 @@
 #include "prompt/ask.h"
 #include "prompt/extract.h"
 #include "prompt/files.h"
-#include "verify/verdict.h"
+#include "run/query.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- attempts ---- */
+
+/* An attempt that is read: its row (data/attempt.sql) and its texts. */
+struct tried {
+    struct store *store;
+    json_t *row;
+    struct str plan, code, feedback; /* p NULL: there is none */
+    struct arena memory;
+};
+
+/* Of its task, the attempt of this number. */
+static json_t *records_given(const struct sample *x, int64_t attempt)
+{
+    return json_pack("{s:O, s:I}", "task", json_object_get(x->row, "task"),
+                     "attempt", (json_int_t)attempt);
+}
+
+static void tried_release(struct tried *t)
+{
+    json_decref(t->row);
+    arena_release(&t->memory);
+}
+
+static int tried_text(struct tried *t, const char *name, struct str *out,
+                      struct err *e)
+{
+    return store_text(t->store, jsn_str(t->row, name), &t->memory, out, e);
+}
+
+static int tried_read(const struct sample *x, int64_t attempt,
+                      struct tried *out, struct err *e)
+{
+    *out = (struct tried){.store = x->store};
+    out->row =
+        query_row(x->store, "data/attempt", records_given(x, attempt), e);
+    if (out->row && tried_text(out, "plan", &out->plan, e) == 0 &&
+        tried_text(out, "code", &out->code, e) == 0 &&
+        tried_text(out, "feedback", &out->feedback, e) == 0)
+        return 0;
+    tried_release(out);
+    return -1;
+}
+
+static int tried_kernel(const struct sample *x, struct tried *out,
+                        struct err *e)
+{
+    return tried_read(x, jsn_int(x->row, "attempt"), out, e);
+}
+
+/* The last call for this purpose, or NULL. */
+static const json_t *tried_call(const struct tried *t, const char *purpose)
+{
+    const json_t *calls = json_object_get(t->row, "calls");
+
+    for (size_t i = json_array_size(calls); i-- > 0;) {
+        const json_t *c = json_array_get(calls, i);
+
+        if (strcmp(jsn_str(c, "purpose"), purpose) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+/* The call that wrote the code. */
+static const json_t *tried_writer(const struct tried *t)
+{
+    const json_t *c = tried_call(t, "code");
+
+    return c ? c : tried_call(t, "evolve");
+}
+
+/* The prompt of a call. */
+struct asked {
+    struct chat_message message[2];
+    size_t messages, first; /* first: see query_messages() */
+    struct arena *memory;
+};
+
+static void asked_add(const char *role, struct str text, size_t first,
+                      void *arg)
+{
+    struct asked *a = arg;
+
+    if (a->messages == 0)
+        a->first = first;
+    if (a->messages < 2)
+        a->message[a->messages] = (struct chat_message){
+            str_of(arena_strdup(a->memory, role)), arena_str(a->memory, text)};
+    a->messages++;
+}
+
+static int asked_read(struct tried *t, const json_t *call, struct asked *out,
+                      struct err *e)
+{
+    *out = (struct asked){.memory = &t->memory};
+    return query_messages(t->store, jsn_str(call, "prompt"), asked_add, out, e);
+}
 
 /* ---- plans ---- */
 
@@ -64,7 +162,7 @@ static struct str plan_of(const struct backfill *b, const struct sample *x)
 static struct pack *find_pack(struct backfill *b, const struct sample *x,
                               struct err *e)
 {
-    const char *id = run_view_fact(x->view, "dsl");
+    const char *id = jsn_str(x->row, "dsl");
     struct pack *p = map_get(&b->packs, str_of(id));
 
     if (!p && (p = packs_load(b->part.packs, id, e)))
@@ -73,16 +171,14 @@ static struct pack *find_pack(struct backfill *b, const struct sample *x,
 }
 
 static int plan_prompt(struct backfill *b, const struct sample *x,
-                       struct attempt_view *v, struct prompt *out,
-                       struct err *e)
+                       struct tried *v, struct prompt *out, struct err *e)
 {
     struct prompt_backfill in = {.pack = find_pack(b, x, e),
                                  .solution = v->code,
-                                 .precision =
-                                     run_view_fact(x->view, "precision"),
-                                 .device = run_view_fact(x->view, "device")};
+                                 .precision = jsn_str(x->row, "precision"),
+                                 .device = jsn_str(x->row, "device")};
 
-    if (!in.pack || store_text(x->view->store, x->task->row.source, &v->memory,
+    if (!in.pack || store_text(x->store, jsn_str(x->row, "source"), &v->memory,
                                &in.task, e) < 0)
         return -1;
     return prompts_backfill(b->part.prompts, &in, &v->memory, out, e);
@@ -92,55 +188,63 @@ static int plan_prompt(struct backfill *b, const struct sample *x,
 static int read_examples(const struct sample *x, struct arena *a,
                          struct prompt_input *in, struct err *e)
 {
-    struct store *s = x->view->store;
-    struct prompt_example *list =
-        arena_alloc(a, (x->kernel->shown_len + 1) * sizeof(*list));
+    json_t *rows =
+               query_list(x->store, "data/examples",
+                          records_given(x, jsn_int(x->row, "attempt")), e),
+           *row;
+    size_t n = json_array_size(rows), i;
+    struct prompt_example *list = arena_alloc(a, (n + 1) * sizeof(*list));
+    int rc = rows ? 0 : -1;
 
     in->example = list;
-    for (size_t i = 0; i < x->kernel->shown_len; i++) {
-        const struct row_entry *n =
-            run_view_entry(x->view, x->kernel->shown[i].entry);
-        struct prompt_example *to = &list[in->example_count];
+    in->example_count = n;
+    json_array_foreach(rows, i, row)
+    {
+        struct prompt_example *to = &list[i];
 
-        if (!n)
-            continue;
-        *to = (struct prompt_example){.name = n->name};
-        if (store_text(s, n->problem, a, &to->problem, e) < 0 ||
-            store_text(s, n->solution, a, &to->solution, e) < 0 ||
-            store_text(s, n->plan, a, &to->plan, e) < 0)
-            return -1;
-        in->example_count++;
+        to->name = arena_strdup(a, jsn_str(row, "name"));
+        if (store_text(x->store, jsn_str(row, "problem"), a, &to->problem, e) <
+                0 ||
+            store_text(x->store, jsn_str(row, "solution"), a, &to->solution,
+                       e) < 0 ||
+            store_text(x->store, jsn_str(row, "plan"), a, &to->plan, e) < 0) {
+            rc = -1;
+            break;
+        }
     }
-    return 0;
+    json_decref(rows);
+    return rc;
 }
 
 /* What the run's prompts start with: the guide may have changed since. */
-static struct str start_of(const struct attempt_view *v)
+static int start_of(struct tried *v, struct str *out, struct err *e)
 {
-    const struct attempt_call *c = run_attempt_view_call(v, NULL);
+    struct asked q;
+    const json_t *c = tried_writer(v);
+    int rc = asked_read(v, c ? c : tried_call(v, "plan"), &q, e);
 
-    if (!c || !c->messages || strcmp(c->message[0].role, "system") != 0)
-        return (struct str){NULL, 0};
-    return (struct str){c->message[0].text.p, c->message[0].first};
+    if (rc > 0 && q.messages && str_eq(q.message[0].role, "system"))
+        *out = (struct str){q.message[0].content.p, q.first};
+    return rc;
 }
 
 /* The prompt of a stage for the kernel `v` with its plan. */
 static int stage_prompt(struct backfill *b, const struct sample *x,
-                        struct attempt_view *v, enum prompt_stage stage,
+                        struct tried *v, enum prompt_stage stage,
                         struct prompt *out, struct err *e)
 {
     struct arena *a = &v->memory;
     struct prompt_input in = {.stage = stage,
                               .pack = find_pack(b, x, e),
-                              .task_id = x->task->row.id,
-                              .precision = run_view_fact(x->view, "precision"),
-                              .device = run_view_fact(x->view, "device")};
-    struct str start = start_of(v);
+                              .task_id = jsn_str(x->row, "id"),
+                              .precision = jsn_str(x->row, "precision"),
+                              .device = jsn_str(x->row, "device")};
+    struct str start = {0};
 
     if (stage == PROMPT_CODE)
         in.plan = plan_of(b, x);
-    if (!in.pack ||
-        store_text(x->view->store, x->task->row.source, a, &in.task, e) < 0 ||
+    if (!in.pack || start_of(v, &start, e) < 0 ||
+        store_text(x->store, jsn_str(x->row, "source"), a, &in.task, e) < 0 ||
         read_examples(x, a, &in, e) < 0 ||
         prompts_build(b->part.prompts, &in, a, out, e) < 0)
         return -1;
@@ -159,8 +263,8 @@ static int ask_plan(struct backfill *b, const struct sample *x,
 
     ledger_hash(asked, "%s", p->hash);
     q.request = (struct llm_request){
-        .key = {x->task->row.id, run_view_fact(x->view, "method"), q.purpose,
-                (int)x->kernel->row.attempt},
+        .key = {jsn_str(x->row, "id"), jsn_str(x->row, "method"), q.purpose,
+                (int)jsn_int(x->row, "attempt")},
         .message = p->message,
         .count = p->count};
     return ask_all_question(&b->ask, &q, memory, out);
@@ -179,7 +283,7 @@ static void take_plan(const struct sample *x, const struct ledger_answer *a,
                                 : NULL;
 
     if (why)
-        log_warn("%s: %s: no plan: %s", x->view->dir, x->task->row.id, why);
+        log_warn("%s: %s: no plan: %s", x->dir, jsn_str(x->row, "id"), why);
     else
         *plan = xstrndup(text.p, text.n);
 }
@@ -189,29 +293,21 @@ static int backfill_one(struct ask_all *a, size_t item, void *arg,
 {
     struct backfill *b = arg;
     const struct sample *x = &b->first[b->todo[item]];
-    struct attempt_view v;
+    struct tried v;
     struct ledger_answer answer;
     struct prompt p;
     int rc;
 
     (void)a;
-    if (run_attempt_view_make(x->view, x->kernel, &v, e) < 0)
+    if (tried_kernel(x, &v, e) < 0)
         return -1;
     rc = plan_prompt(b, x, &v, &p, e);
     if (rc == 0)
         rc = ask_plan(b, x, &p, &v.memory, &answer);
     if (rc == 0)
         take_plan(x, &answer, &b->plan[b->todo[item]]);
-    run_attempt_view_release(&v);
+    tried_release(&v);
     return rc;
-}
-
-static bool is_one_stage(const struct sample *x)
-{
-    for (size_t i = 0; i < x->kernel->calls; i++)
-        if (strcmp(x->kernel->call[i].purpose, "plan") == 0)
-            return false;
-    return true;
 }
 
 enum ask_end backfill_run(struct backfill *b, const struct samples *s,
@@ -220,11 +316,17 @@ enum ask_end backfill_run(struct backfill *b, const struct samples *s,
     b->first = s->item;
     b->plans = s->len;
     b->plan = xcalloc(s->len + 1, sizeof(*b->plan));
-    for (size_t i = 0; i < s->len; i++)
-        if (is_one_stage(&s->item[i])) {
+    for (size_t i = 0; i < s->len; i++) {
+        struct tried v;
+
+        if (tried_kernel(&s->item[i], &v, e) < 0)
+            return ASK_FAILED;
+        if (!tried_call(&v, "plan")) { /* it was written in one stage */
             b->todo = xgrow(b->todo, &b->cap, b->items, sizeof(*b->todo));
             b->todo[b->items++] = i;
         }
+        tried_release(&v);
+    }
     b->ask = (struct ask_all){.part = b->part.ask};
     return ask_all(&b->ask, b->items, backfill_one, b, e);
 }
@@ -245,12 +347,19 @@ static struct str fenced(struct str code, struct arena *a)
 
 /* What the model answered to this call, without thoughts. Evolution may have
  * answered with edits of its parent; a program is not the answer to that. */
-static struct str answer(const struct attempt_view *v,
-                         const struct attempt_call *c, struct arena *a)
+static int answer(struct tried *v, const json_t *call, struct str *out,
+                  struct err *e)
 {
-    if (strcmp(c->row.purpose, "evolve") == 0)
-        return extract_plan(c->reply);
-    return fenced(v->code, a);
+    struct str reply = {0};
+
+    if (strcmp(jsn_str(call, "purpose"), "evolve") != 0) {
+        *out = fenced(v->code, &v->memory);
+        return 0;
+    }
+    if (store_text(v->store, jsn_str(call, "reply"), &v->memory, &reply, e) < 0)
+        return -1;
+    *out = extract_plan(reply);
+    return 0;
 }
 
 static void add(struct record *r, const char *role, struct str text)
@@ -258,32 +367,29 @@ static void add(struct record *r, const char *role, struct str text)
     r->message[r->messages++] = (struct chat_message){str_of(role), text};
 }
 
-/* The prompt, which is a system and a user message. */
-static bool ask(struct record *r, const struct attempt_call *c)
+/* The prompt, which is a system and a user message: 1; 0: it is not. */
+static int ask(struct record *r, struct tried *v, const json_t *call,
+               struct err *e)
 {
-    r->model = c->row.model;
+    struct asked q;
+
+    r->model = jsn_maybe(call, "model");
     r->messages = 0;
-    if (c->messages != 2 || strcmp(c->message[0].role, "system") != 0 ||
-        strcmp(c->message[1].role, "user") != 0)
-        return false;
-    add(r, "system", c->message[0].text);
-    add(r, "user", c->message[1].text);
-    return true;
-}
-
-/* The call that wrote the code. */
-static const struct attempt_call *writer(const struct attempt_view *v)
-{
-    const struct attempt_call *c = run_attempt_view_call(v, "code");
-
-    return c ? c : run_attempt_view_call(v, "evolve");
+    if (asked_read(v, call, &q, e) < 0)
+        return -1;
+    if (q.messages != 2 || !str_eq(q.message[0].role, "system") ||
+        !str_eq(q.message[1].role, "user"))
+        return 0;
+    r->message[r->messages++] = q.message[0];
+    r->message[r->messages++] = q.message[1];
+    return 1;
 }
 
 /* ---- plan and code ---- */
 
 /* One of the two records of a kernel whose plan was asked for afterwards. */
-static int tell_backfilled(struct record *r, struct attempt_view *v,
-                           struct backfill *b, const struct attempt_call *code,
+static int tell_backfilled(struct record *r, struct tried *v,
+                           struct backfill *b, const json_t *code,
                            struct err *e)
 {
     bool plan = strcmp(r->phase, "plan") == 0;
@@ -293,7 +399,7 @@ static int tell_backfilled(struct record *r, struct attempt_view *v,
         0)
         return -1;
     r->backfilled = true;
-    r->model = !plan           ? code ? code->row.model : NULL
+    r->model = !plan           ? jsn_maybe(code, "model")
                : b->part.model ? b->part.model
                                : "";
     r->messages = 0;
@@ -304,85 +410,100 @@ static int tell_backfilled(struct record *r, struct attempt_view *v,
     return 0;
 }
 
+/* The prompt of a call, and the plan or (NULL) the code that was the answer. */
+static int tell_asked(struct record *r, struct tried *v, const json_t *call,
+                      const struct str *plan, struct err *e)
+{
+    int rc = ask(r, v, call, e);
+    struct str text = {0};
+
+    if (rc <= 0)
+        return rc;
+    if (plan)
+        text = *plan;
+    else if (answer(v, call, &text, e) < 0)
+        return -1;
+    add(r, "assistant", text);
+    return 0;
+}
+
 static int each_sft(const struct sample *x, struct backfill *b, record_fn *fn,
                     void *arg, struct err *e)
 {
     static const char *const phase[] = {"plan", "code"};
-    struct attempt_view v;
-    struct record r = {.sample = x, .attempt = &v};
-    const struct attempt_call *call[2];
+    struct tried v;
+    struct record r = {.sample = x};
+    const json_t *call[2];
     int rc = 0;
 
-    if (run_attempt_view_make(x->view, x->kernel, &v, e) < 0)
+    if (tried_kernel(x, &v, e) < 0)
         return -1;
-    call[0] = v.plan.p ? run_attempt_view_call(&v, "plan") : NULL;
-    call[1] = writer(&v);
+    r.attempt = v.row;
+    call[0] = v.plan.p ? tried_call(&v, "plan") : NULL;
+    call[1] = tried_writer(&v);
     for (size_t i = 0; rc == 0 && i < 2; i++) {
         r.phase = phase[i];
         if (plan_of(b, x).p)
             rc = tell_backfilled(&r, &v, b, call[1], e);
         else if (!call[i])
             continue;
-        else if (ask(&r, call[i]))
-            add(&r, "assistant", i ? answer(&v, call[i], &v.memory) : v.plan);
+        else
+            rc = tell_asked(&r, &v, call[i], i ? NULL : &v.plan, e);
         if (rc == 0)
             rc = fn(&r, arg, e);
     }
-    run_attempt_view_release(&v);
+    tried_release(&v);
     return rc;
 }
 
 /* ---- failure and fix ---- */
 
-static int tell_fix(const struct sample *x, const struct run_attempt *failed,
-                    const struct attempt_view *fix, record_fn *fn, void *arg,
+static int tell_fix(const struct sample *x, int64_t failed,
+                    const struct tried *fix, record_fn *fn, void *arg,
                     struct err *e)
 {
-    struct attempt_view v;
-    struct record r = {.phase = "fix", .sample = x, .attempt = &v};
-    const struct attempt_call *c;
+    struct tried v;
+    struct record r = {.phase = "fix", .sample = x};
+    const json_t *c;
     int rc = 0;
 
-    if (run_attempt_view_make(x->view, failed, &v, e) < 0)
+    if (tried_read(x, failed, &v, e) < 0)
         return -1;
-    c = writer(&v);
-    r.verdict = v.line.verdict;
+    r.attempt = v.row;
+    r.verdict = jsn_str(v.row, "verdict");
+    c = tried_writer(&v);
     if (c && v.feedback.p) {
-        if (ask(&r, c)) {
-            add(&r, "assistant", answer(&v, c, &v.memory));
+        rc = tell_asked(&r, &v, c, NULL, e);
+        if (r.messages) {
             add(&r, "user", v.feedback);
             add(&r, "assistant", fenced(fix->code, &v.memory));
         }
-        rc = fn(&r, arg, e);
+        if (rc == 0)
+            rc = fn(&r, arg, e);
     }
-    run_attempt_view_release(&v);
+    tried_release(&v);
     return rc;
 }
 
 static int each_refine(const struct sample *x, struct backfill *b,
                        record_fn *fn, void *arg, struct err *e)
 {
-    struct attempt_view fix;
-    struct map seen = {0}; /* code that failed already */
+    json_t *failed = query_list(x->store, "data/failed",
+                                json_incref((json_t *)x->row), e),
+           *a;
+    struct tried fix;
     int rc = 0;
+    size_t i;
 
     (void)b;
-    if (run_attempt_view_make(x->view, x->kernel, &fix, e) < 0)
+    if (!failed || tried_kernel(x, &fix, e) < 0) {
+        json_decref(failed);
         return -1;
-    for (size_t i = 0; rc == 0 && i < x->task->attempts; i++) {
-        const struct run_attempt *a = &x->task->attempt[i];
-
-        if (a->row.attempt >= x->kernel->row.attempt)
-            break;
-        if (a->row.solved || !a->row.code || !a->row.code_hash ||
-            verdict_of(a->row.verdict) == VERDICT_NOT_JUDGED ||
-            map_get(&seen, str_of(a->row.code_hash)))
-            continue;
-        map_set(&seen, str_of(a->row.code_hash), &seen);
-        rc = tell_fix(x, a, &fix, fn, arg, e);
     }
-    map_release(&seen);
-    run_attempt_view_release(&fix);
+    json_array_foreach(failed, i, a) if (rc == 0)
+        rc = tell_fix(x, jsn_int(a, "attempt"), &fix, fn, arg, e);
+    json_decref(failed);
+    tried_release(&fix);
     return rc;
 }
 

@@ -16,7 +16,6 @@
 #include "llm/ask_all.h"
 #include "pack/pack.h"
 #include "prompt/prompt.h"
-#include "run/attempt_view.h"
 
 /* ---- plans for kernels that were written in one stage. A model is asked for the
  * plan of each, and the kernel becomes training data in two stages: the planning
@@ -51,11 +50,10 @@ size_t backfill_items(const struct backfill *b);
 struct record {
     const char *phase; /* "plan", "code", "fix" */
     const struct sample *sample;
-    const struct attempt_view *attempt; /* whose prompt it is */
-    const char *model;                  /* that wrote the answer; NULL: the
-                                           run's */
-    bool backfilled;                    /* the plan was asked for afterwards */
-    const char *verdict;                /* of what failed; NULL: nothing did */
+    const json_t *attempt; /* whose prompt it is: see data/attempt.sql */
+    const char *model;     /* that wrote the answer; NULL: the run's */
+    bool backfilled;       /* the plan was asked for afterwards */
+    const char *verdict;   /* of what failed; NULL: nothing did */
     struct chat_message message[RECORD_MESSAGES];
     size_t messages; /* 0: the run has not stored the prompt */
 };

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "run/archives.h"
+#include "run/query.h"
 #include "source/py_normal.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static char *explain(const struct overlap *o, const struct overlap_result *r)
 }
 
 /* Why the program is of the benchmark, or `clean`; NULL: an error. */
-static const char *check_program(struct choice *c, struct run_view *v,
+static const char *check_program(struct choice *c, struct store *s,
                                  const char *blob, struct err *e)
 {
     struct overlap_result r;
@@ -62,7 +62,7 @@ static const char *check_program(struct choice *c, struct run_view *v,
     if (why)
         return why;
     arena_reset(&c->memory);
-    if (store_text(v->store, blob, &c->memory, &text, e) < 0)
+    if (store_text(s, blob, &c->memory, &text, e) < 0)
         return NULL;
     overlap_check(c->how->against, c->scratch, text, &r);
     why = r.fuzzy || r.ngram ? explain(c->how->against, &r) : clean;
@@ -74,7 +74,7 @@ static void note_overlap(struct choice *c, const struct sample *x,
                          const char *example, const char *why)
 {
     char *line =
-        xasprintf("%s: %s: %s%s%s%s", x->view->dir, x->task->row.id,
+        xasprintf("%s: %s: %s%s%s%s", x->dir, jsn_str(x->row, "id"),
                   example ? "its prompt shows " : "", example ? example : "",
                   example ? ", which " : "", why);
 
@@ -86,34 +86,36 @@ static void note_overlap(struct choice *c, const struct sample *x,
         c->first = line;
 }
 
-/* 1: it is of the benchmark, or shows something of it. */
-static int is_tainted(struct choice *c, const struct sample *x, struct err *e)
+/* 1: it is of the benchmark; `example` is NULL for the task itself. */
+static int is_overlap(struct choice *c, const struct sample *x,
+                      const char *example, const char *blob, struct err *e)
 {
-    const char *why = check_program(c, x->view, x->task->row.source, e);
+    const char *why = check_program(c, x->store, blob, e);
 
     if (!why)
         return -1;
-    if (why != clean) {
-        note_overlap(c, x, NULL, why);
-        return 1;
-    }
-    /* All attempts: a record may have the prompt of any. */
-    for (size_t i = 0; i < x->task->attempts; i++)
-        for (size_t k = 0; k < x->task->attempt[i].shown_len; k++) {
-            const struct row_entry *shown =
-                run_view_entry(x->view, x->task->attempt[i].shown[k].entry);
+    if (why != clean)
+        note_overlap(c, x, example, why);
+    return why != clean;
+}
 
-            if (!shown || !shown->problem || strcmp(shown->origin, "seed") == 0)
-                continue;
-            why = check_program(c, x->view, shown->problem, e);
-            if (!why)
-                return -1;
-            if (why != clean) {
-                note_overlap(c, x, shown->name, why);
-                return 1;
-            }
-        }
-    return 0;
+/* 1: it is of the benchmark, or shows something of it: in any attempt, as a record may have
+ * the prompt of any. */
+static int is_tainted(struct choice *c, const struct sample *x, struct err *e)
+{
+    int rc = is_overlap(c, x, NULL, jsn_str(x->row, "source"), e);
+    json_t *shown = NULL, *s;
+    size_t i;
+
+    if (rc == 0) {
+        shown = query_list(x->store, "data/shown", json_incref((json_t *)x->row),
+                           e);
+        rc = shown ? 0 : -1;
+    }
+    json_array_foreach(shown, i, s) if (rc == 0)
+        rc = is_overlap(c, x, jsn_str(s, "name"), jsn_str(s, "problem"), e);
+    json_decref(shown);
+    return rc;
 }
 
 /* ---- which tasks ---- */
@@ -125,7 +127,7 @@ static int identify(struct choice *c, struct sample *x, struct err *e)
     struct rng r;
 
     arena_reset(&c->memory);
-    if (store_text(x->view->store, x->task->row.source, &c->memory, &text, e) <
+    if (store_text(x->store, jsn_str(x->row, "source"), &c->memory, &text, e) <
         0)
         return -1;
     py_normal_hash_renamed(text, x->hash);
@@ -136,20 +138,22 @@ static int identify(struct choice *c, struct sample *x, struct err *e)
     return 0;
 }
 
-static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
-                    struct err *e)
+static int add_task(struct choice *c, struct sample x, struct err *e)
 {
     struct samples *s = c->s;
-    struct sample x = {
-        .view = v, .task = t, .kernel = archives_kernel_of(v, t)};
+    bool solved = jsn_int(x.row, "attempt") > 0;
     int rc;
 
+    if (jsn_maybe(x.row, "kind")) {
+        s->count.pieces += solved;
+        return 0;
+    }
     s->count.tasks++;
-    if (!x.kernel) {
+    if (!solved) {
         s->count.unsolved++;
         return 0;
     }
-    if (archives_retired(v, t, x.kernel)) {
+    if (jsn_maybe(x.row, "retired_on")) {
         s->count.retired++;
         return 0;
     }
@@ -168,12 +172,6 @@ static int add_task(struct choice *c, struct run_view *v, struct run_task *t,
     return 0;
 }
 
-static void count_pieces(struct samples *s, const struct run_view *v)
-{
-    for (size_t i = v->tasks; i < v->all; i++)
-        s->count.pieces += archives_kernel_of(v, &v->task[i]) != NULL;
-}
-
 static int refuse(const struct choice *c, struct err *e)
 {
     return err_set(
@@ -187,18 +185,22 @@ static int refuse(const struct choice *c, struct err *e)
 static int choose(struct choice *c, struct err *e)
 {
     struct samples *s = c->s;
+    const json_t *row;
+    size_t k;
 
-    s->view = xcalloc(c->how->runs, sizeof(*s->view));
+    s->run = xcalloc(c->how->runs, sizeof(*s->run));
     for (size_t i = 0; i < c->how->runs; i++) {
-        struct run_view *v = &s->view[i];
+        const char *dir = c->how->run[i];
+        struct store *store = query_open(dir, e);
+        json_t *rows = store ? query_list(store, "run/kernels", NULL, e) : NULL;
 
-        if (run_view_open(c->how->run[i], v, e) < 0)
+        s->run[s->runs++] = (struct samples_run){store, rows};
+        if (!rows)
             return -1;
-        s->views++;
-        count_pieces(s, v);
-        for (size_t k = 0; k < v->tasks; k++)
-            if (add_task(c, v, &v->task[k], e) < 0)
-                return err_wrap(e, "%s: %s", v->dir, v->task[k].row.id);
+        json_array_foreach(rows, k, row) if (
+            add_task(c, (struct sample){.store = store, .dir = dir, .row = row},
+                     e) < 0) return err_wrap(e, "%s: %s", dir,
+                                             jsn_str(row, "id"));
     }
     return s->count.overlaps && !c->how->drop_overlap ? refuse(c, e) : 0;
 }
@@ -225,9 +227,11 @@ int samples_open(struct samples *s, const struct samples_how *how,
 
 void samples_close(struct samples *s)
 {
-    for (size_t i = 0; i < s->views; i++)
-        run_view_close(&s->view[i]);
-    free(s->view);
+    for (size_t i = 0; i < s->runs; i++) {
+        json_decref(s->run[i].rows);
+        query_close(s->run[i].store);
+    }
+    free(s->run);
     free(s->item);
     *s = (struct samples){0};
 }

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "data/overlap.h"
-#include "run/view.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +24,9 @@ struct samples_how {
 };
 
 struct sample {
-    struct run_view *view;
-    struct run_task *task;
-    const struct run_attempt *kernel;
+    struct store *store; /* of the run in this folder */
+    const char *dir;
+    const json_t *row; /* of the task and its kernel: see run/kernels.sql */
     char hash[HASH_HEX]; /* the same for programs that differ only in names of
                             variables, comments, docstrings and layout */
     bool test;           /* by hash and seed alone */
@@ -39,8 +39,11 @@ struct samples_counts {
 };
 
 struct samples {
-    struct run_view *view;
-    size_t views;
+    struct samples_run {
+        struct store *store;
+        json_t *rows;
+    } *run;
+    size_t runs;
     struct sample *item; /* in the order of the runs and of their tasks */
     size_t len, cap;
     struct samples_counts count;

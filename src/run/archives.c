@@ -1,13 +1,13 @@
 /* archives.c: reads and copies the kernels of runs and archives. */
 #include "run/archives.h"
-#include "run/summary.h"
 
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/tick.h"
+#include "base/mem.h"
+#include "run/query.h"
 #include "run/shared.h"
+#include "run/summary.h"
 #include "store/pg.h"
-#include "verify/verdict.h"
 
 #include <stdlib.h>
 
@@ -15,20 +15,75 @@ typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
 
 /* ---- a run ---- */
 
+/* The sidecar that the run has kept; NULL also if there was none. */
+static int recall_sidecar(struct store *s, struct task *t, struct err *e)
+{
+    char *name = xasprintf("sidecar/%s", t->id);
+    struct buf text;
+    int rc;
+
+    buf_init(&text, BUF_UNLIMITED);
+    rc = store_get(s, name, &text, e);
+    if (rc == 1)
+        t->sidecar = jsn_parse(name, buf_str(&text), text.len, e);
+    buf_release(&text);
+    free(name);
+    return rc < 0 || (rc == 1 && !t->sidecar) ? -1 : 0;
+}
+
+struct task *archives_recall(struct store *s, const char *id,
+                             const char *source, const char *path,
+                             struct err *e)
+{
+    struct task *t = NULL;
+    struct buf b;
+
+    buf_init(&b, BUF_UNLIMITED);
+    if (store_read_blob(s, source, &b, e) == 0)
+        t = task_from(path, (struct str){buf_str(&b), b.len}, e);
+    buf_release(&b);
+    if (!t)
+        return NULL;
+    free(t->id); /* a path may be seen from elsewhere */
+    t->id = xstrdup(id);
+    if (recall_sidecar(s, t, e) == 0)
+        return t;
+    task_free(t);
+    return NULL;
+}
+
+struct task *archives_task(struct store *s, const json_t *row, struct err *e)
+{
+    return archives_recall(s, jsn_str(row, "id"), jsn_str(row, "source"),
+                           jsn_maybe(row, "path"), e);
+}
+
+static json_t *piece_of_row(const json_t *row)
+{
+    const struct row_task t = {.kind = jsn_maybe(row, "kind"),
+                               .level = jsn_maybe(row, "level"),
+                               .depth = jsn_int(row, "depth"),
+                               .parents = jsn_maybe(row, "parents"),
+                               .needs = jsn_maybe(row, "needs")};
+
+    return t.kind ? summary_piece_json(&t) : NULL;
+}
+
 /* The texts of a kernel, and what the judge measured. */
-static int kernel_texts(struct run_view *v, const struct run_attempt *a,
+static int kernel_texts(struct store *s, const json_t *row,
                         struct arena *memory, struct kernel *k, struct err *e)
 {
+    const char *hash = jsn_maybe(row, "record");
     json_t *record;
 
     k->solution = STR_LIT("");
     k->ported_why = "";
-    if (store_text(v->store, a->row.code, memory, &k->solution, e) < 0 ||
-        store_text(v->store, a->row.plan, memory, &k->plan, e) < 0)
+    if (store_text(s, jsn_str(row, "code"), memory, &k->solution, e) < 0 ||
+        store_text(s, jsn_str(row, "plan"), memory, &k->plan, e) < 0)
         return -1;
-    if (!a->verdict->record)
+    if (!hash)
         return 0;
-    record = run_view_record(v, a, e);
+    record = store_record(s, hash, jsn_str(row, "times"), e);
     if (!record)
         return -1;
     if (*jsn_str(record, "ported"))
@@ -39,52 +94,25 @@ static int kernel_texts(struct run_view *v, const struct run_attempt *a,
     return 0;
 }
 
-const struct row_recheck *archives_retired(const struct run_view *v,
-                                           const struct run_task *t,
-                                           const struct run_attempt *a)
-{
-    const struct row_recheck *again =
-        run_view_recheck(v, t->row.source, a->row.code);
-
-    return again && !verdict_may_join(again->verdict, again->evidence) ? again
-                                                                       : NULL;
-}
-
-int64_t archives_rules(struct run_view *v, const struct run_task *t,
-                       const struct run_attempt *a)
-{
-    const struct row_recheck *again =
-        run_view_recheck(v, t->row.source, a->row.code);
-
-    return again ? again->rules : run_view_rules(v);
-}
-
-int archives_tell(struct run_view *v, const struct run_task *task,
-                  const struct run_attempt *a, kernel_fn *fn, void *arg,
+int archives_tell(struct store *s, const json_t *row, kernel_fn *fn, void *arg,
                   struct err *e)
 {
-    struct kernel_finding f = {.method = run_view_fact(v, "method"),
-                               .model = run_view_fact(v, "model"),
-                               .device = run_view_fact(v, "device"),
-                               .precision = run_view_fact(v, "precision"),
-                               .dsl = run_view_fact(v, "dsl"),
-                               .attempt = a->row.attempt};
-    struct kernel k = {.rules = archives_rules(v, task, a),
-                       .piece = task->row.kind ? summary_piece_json(&task->row)
-                                               : NULL,
-                       .task = run_view_program(v, task, e)};
-    const struct row_recheck *again = archives_retired(v, task, a);
-    char date[DATE_SIZE];
+    struct kernel_finding f = {.method = jsn_str(row, "method"),
+                               .model = jsn_str(row, "model"),
+                               .device = jsn_str(row, "device"),
+                               .precision = jsn_str(row, "precision"),
+                               .dsl = jsn_str(row, "dsl"),
+                               .attempt = jsn_int(row, "attempt")};
+    struct kernel k = {.rules = jsn_int(row, "rules"),
+                       .retired_on = jsn_maybe(row, "retired_on"),
+                       .retired_why = jsn_maybe(row, "retired_why"),
+                       .piece = piece_of_row(row),
+                       .task = archives_task(s, row, e)};
     struct arena texts = {0};
     int rc = -1;
 
-    if (again) {
-        date_of(again->judged_at, date);
-        k.retired_on = date;
-        k.retired_why = again->why ? again->why : again->verdict;
-    }
-    kernel_found(&k, &texts, task->row.id, &f);
-    if (k.task && kernel_texts(v, a, &texts, &k, e) == 0)
+    kernel_found(&k, &texts, jsn_str(row, "id"), &f);
+    if (k.task && kernel_texts(s, row, &texts, &k, e) == 0)
         rc = fn(&k, arg, e);
     task_free(k.task);
     json_decref(k.piece);
@@ -93,45 +121,37 @@ int archives_tell(struct run_view *v, const struct run_task *task,
     return rc;
 }
 
-static bool is_refused(const struct run_view *v, const struct run_attempt *a)
+int archives_each_row(const char *dir, archives_row_fn *fn, void *arg,
+                      struct err *e)
 {
-    for (size_t i = 0; i < v->entries; i++)
-        if (v->entry[i].withdrawn && v->entry[i].task == a->row.task &&
-            v->entry[i].attempt == a->row.attempt)
-            return true;
-    return false;
+    struct store *s = query_open(dir, e);
+    json_t *rows = s ? query_list(s, "run/kernels", NULL, e) : NULL, *row;
+    int rc = rows ? 0 : -1;
+    size_t i;
+
+    json_array_foreach(rows, i, row) if (rc == 0 && jsn_int(row, "attempt"))
+        rc = fn(s, row, arg, e);
+    json_decref(rows);
+    query_close(s);
+    return rc;
 }
 
-static bool is_archivable(const struct run_attempt *a)
-{
-    return a->row.solved && a->row.code && a->verdict &&
-           verdict_may_join(a->verdict->verdict, a->verdict->evidence);
-}
+struct row_telling {
+    kernel_fn *fn;
+    void *arg;
+};
 
-const struct run_attempt *archives_kernel_of(const struct run_view *v,
-                                             const struct run_task *t)
+static int tell_row(struct store *s, const json_t *row, void *arg,
+                    struct err *e)
 {
-    for (size_t i = 0; i < t->attempts; i++)
-        if (is_archivable(&t->attempt[i]) && !is_refused(v, &t->attempt[i]))
-            return &t->attempt[i];
-    return NULL;
+    struct row_telling *t = arg;
+
+    return archives_tell(s, row, t->fn, t->arg, e);
 }
 
 static int each_of_run(const char *dir, kernel_fn *fn, void *arg, struct err *e)
 {
-    struct run_view v;
-    int rc = run_view_open(dir, &v, e);
-
-    if (rc < 0)
-        return -1;
-    for (size_t i = 0; rc == 0 && i < v.all; i++) {
-        const struct run_attempt *a = archives_kernel_of(&v, &v.task[i]);
-
-        if (a)
-            rc = archives_tell(&v, &v.task[i], a, fn, arg, e);
-    }
-    run_view_close(&v);
-    return rc;
+    return archives_each_row(dir, tell_row, &(struct row_telling){fn, arg}, e);
 }
 
 /* ---- a shared archive ---- */

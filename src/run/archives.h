@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "run/kernel.h"
-#include "run/view.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 
@@ -19,28 +19,29 @@ int archives_each(const char *dir,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
 
-/* The kernel that stands for a task or a piece of a run: its first attempt that
- * is correct at E3 and whose entry has not left the archive. It need not have
- * an entry: that of an unfinished round has not joined yet. If the first kernel
- * was refused at the end, the next one takes its place, although nobody has
- * reviewed it. Export writes it unless it is retired; no other takes the place
- * of a retired one. NULL: there is none. */
-const struct run_attempt *archives_kernel_of(const struct run_view *v,
-                                             const struct run_task *t);
-/* How that kernel failed when it was verified again; NULL: it is not
- * retired. */
-const struct row_recheck *archives_retired(const struct run_view *v,
-                                           const struct run_task *t,
-                                           const struct run_attempt *a);
-/* The rules of truth by which it was judged: those of the run, or by which it
- * was verified again. */
-int64_t archives_rules(struct run_view *v, const struct run_task *t,
-                       const struct run_attempt *a);
-/* Calls `fn` with the kernel of that attempt, and returns what `fn` returns. */
-int archives_tell(struct run_view *v, const struct run_task *t,
-                  const struct run_attempt *a,
+/* ---- the kernels of a run, as rows of kernels.sql ----
+ *
+ * The kernel that stands for a task or a piece is that of its first attempt that is correct at
+ * E3 and whose entry has not left the archive. It need not have an entry: that of an
+ * unfinished round has not joined yet. If the first kernel was refused at the end, the next
+ * one takes its place, although nobody has reviewed it. Export writes it unless it is
+ * retired; no other takes the place of a retired one. */
+
+/* Calls `fn` for each, until it returns other than 0. */
+typedef int archives_row_fn(struct store *s, const json_t *row, void *arg,
+                            struct err *e);
+int archives_each_row(const char *dir, archives_row_fn *fn, void *arg,
+                      struct err *e);
+/* Calls `fn` with the kernel of a row, and returns what `fn` returns. */
+int archives_tell(struct store *s, const json_t *row,
                   int (*fn)(struct kernel *k, void *arg, struct err *e),
                   void *arg, struct err *e);
+/* The task of a row as it was when the run began. The caller frees it. */
+struct task *archives_task(struct store *s, const json_t *row, struct err *e);
+/* The same of any task; errors name this path. */
+struct task *archives_recall(struct store *s, const char *id,
+                             const char *source, const char *path,
+                             struct err *e);
 
 struct archives_copied {
     size_t written;

@@ -5,6 +5,7 @@
  * deterministic, and read nothing but their arguments and blobs, which never change. */
 #include "run/query.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "io/term.h"
@@ -226,6 +227,27 @@ void query_functions(sqlite3 *db)
                             query_end_geomean);
     sqlite3_create_function(db, "randomise", 6, how, NULL, NULL,
                             query_add_stratum, query_end_randomise);
+}
+
+/* ---- a run ---- */
+
+struct store *query_open(const char *dir, struct err *e)
+{
+    char *file = fs_join(dir, "run.db");
+    struct store *s = store_open(file, STORE_READ, NULL, e);
+
+    free(file);
+    if (s)
+        query_texts(s);
+    return s;
+}
+
+void query_close(struct store *s)
+{
+    struct err late = ERR_INIT;
+
+    if (s)
+        store_close(s, &late);
 }
 
 /* ---- statements ---- */

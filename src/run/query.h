@@ -48,6 +48,10 @@ int query_fail(struct sqlite3 *db, const char *name, struct err *e);
 
 /* ---- a run: its database, with functions that read its texts (saved.c) ---- */
 
+/* The run in `dir`, opened for reading with these functions; ERR_INPUT if there is none. */
+struct store *query_open(const char *dir, struct err *e);
+void query_close(struct store *s); /* may be NULL */
+/* The same functions for a store that is open. */
 void query_texts(struct store *s);
 /* The rows as a list of objects, whose members are the columns: as they are, or by the
  * end of a column's name: ":b" true or false, ":j" the value of JSON, ":?" no member for
@@ -63,5 +67,12 @@ int query_lines(struct store *s, const char *name, json_t *given,
 /* Appends the first column of the first row, byte for byte: 1; 0: there is none, or NULL. */
 int query_bytes(struct store *s, const char *name, json_t *given,
                 struct buf *out, struct err *e);
+/* Calls `add` for each message of a stored prompt: its role, its text, and the length of the
+ * text's first part, which in a system message is what all prompts with the pack start
+ * with. 1; 0: there is no hash; -1: an error. */
+typedef void query_message_fn(const char *role, struct str text, size_t first,
+                              void *arg);
+int query_messages(struct store *s, const char *hash, query_message_fn *add,
+                   void *arg, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "run/archives.h"
+#include "run/query.h"
 #include "store/lock.h"
 #include "verify/verdict.h"
 
@@ -19,7 +20,7 @@
 
 struct entry {
     struct recheck_kernel k;        /* first */
-    const char *problem, *solution; /* blobs of a run */
+    const char *problem, *solution; /* blobs of a run, of its rows */
 };
 
 struct recheck {
@@ -32,8 +33,7 @@ struct recheck {
     /* a run */
     struct lock lock;
     struct store *store;
-    struct run_view view;
-    bool has_view;
+    json_t *entries, *kernels; /* the rows of the queries of these names */
     /* an archive: the file of the pass */
     char *file;
     int fd;
@@ -87,33 +87,25 @@ static bool has(const struct recheck *r, const char *problem,
     return false;
 }
 
-/* `t` is NULL for a kernel from outside the run. */
-static int add_stored(struct recheck *r, const struct run_task *t,
-                      const char *name, const char *problem,
-                      const char *solution, struct err *e)
+static int add_stored(struct recheck *r, const json_t *row, const char *name,
+                      const char *problem, const char *solution, struct err *e)
 {
-    const struct row_recheck *last =
-        run_view_recheck(&r->view, problem, solution);
     struct entry *x;
     struct str text;
-    char date[DATE_SIZE];
 
     if (has(r, problem, solution))
         return 0;
     x = recheck_add(r);
     x->problem = problem;
     x->solution = solution;
-    x->k.name = recheck_keep(r, name);
-    x->k.precision = recheck_keep(r, run_view_fact(&r->view, "precision"));
-    x->k.dsl = recheck_keep(r, run_view_fact(&r->view, "dsl"));
-    if (last && !verdict_may_join(last->verdict, last->evidence)) {
-        date_of(last->judged_at, date);
-        x->k.retired = true;
-        x->k.on = recheck_keep(r, date);
-        x->k.why = recheck_keep(r, last->why ? last->why : last->verdict);
-    }
-    if (t)
-        x->k.task = run_view_program(&r->view, t, e);
+    x->k = (struct recheck_kernel){.name = name,
+                                   .precision = jsn_str(row, "precision"),
+                                   .dsl = jsn_str(row, "dsl"),
+                                   .on = jsn_maybe(row, "retired_on"),
+                                   .why = jsn_maybe(row, "retired_why")};
+    x->k.retired = x->k.on != NULL;
+    if (jsn_maybe(row, "id"))
+        x->k.task = archives_task(r->store, row, e);
     else if (store_text(r->store, problem, &r->memory, &text, e) == 0)
         x->k.task = task_from(name, text, e);
     return x->k.task ? store_text(r->store, solution, &r->memory, &x->k.code, e)
@@ -122,31 +114,32 @@ static int add_stored(struct recheck *r, const struct run_task *t,
 
 static int load_run(struct recheck *r, struct err *e)
 {
-    struct run_view *v = &r->view;
-    int rc = 0;
+    const json_t *row;
+    size_t i;
 
-    for (size_t i = 0; rc == 0 && i < v->entries; i++) {
-        const struct row_entry *row = &v->entry[i];
-
-        if (row->withdrawn || !row->evidence || !row->problem)
-            continue;
-        if (row->task >= 0 && (size_t)row->task >= v->all)
+    r->entries = query_list(r->store, "run/entries", NULL, e);
+    r->kernels = query_list(r->store, "run/kernels", NULL, e);
+    if (!r->entries || !r->kernels)
+        return -1;
+    json_array_foreach(r->entries, i, row)
+    {
+        if (jsn_int(row, "task") >= 0 && !jsn_maybe(row, "id"))
             return err_set(e, ERR_INPUT,
                            "%s/run.db: damaged: an entry belongs to task %lld, "
-                           "but the run has only %zu tasks; restore the file "
-                           "from a copy",
-                           r->dir, (long long)row->task + 1, v->all);
-        rc = add_stored(r, row->task < 0 ? NULL : &v->task[row->task],
-                        row->name, row->problem, row->solution, e);
+                           "which is not there; restore the file from a copy",
+                           r->dir, (long long)jsn_int(row, "task") + 1);
+        if (add_stored(r, row, jsn_str(row, "name"), jsn_str(row, "problem"),
+                       jsn_str(row, "solution"), e) < 0)
+            return -1;
     }
-    for (size_t i = 0; rc == 0 && i < v->all; i++) {
-        const struct run_task *t = &v->task[i];
-        const struct run_attempt *a = archives_kernel_of(v, t);
-
-        if (a) /* also one that has not joined yet */
-            rc = add_stored(r, t, t->row.id, t->row.source, a->row.code, e);
+    json_array_foreach(r->kernels, i, row)
+    {
+        if (jsn_int(row, "attempt") && /* also one that has not joined yet */
+            add_stored(r, row, jsn_str(row, "id"), jsn_str(row, "source"),
+                       jsn_str(row, "code"), e) < 0)
+            return -1;
     }
-    return rc;
+    return 0;
 }
 
 static int recheck_open_run(struct recheck *r, const char *db, struct err *e)
@@ -154,9 +147,9 @@ static int recheck_open_run(struct recheck *r, const char *db, struct err *e)
     if (lock_take(r->dir, &r->lock, e) < 0)
         return -1;
     r->store = store_open(db, STORE_OPEN, NULL, e);
-    if (!r->store || run_view_read(r->store, r->dir, &r->view, e) < 0)
+    if (!r->store)
         return -1;
-    r->has_view = true;
+    query_texts(r->store);
     return load_run(r, e);
 }
 
@@ -191,8 +184,8 @@ int recheck_close(struct recheck *r, struct err *e)
         if (r->entry[i].k.task)
             task_free(r->entry[i].k.task);
     free(r->entry);
-    if (r->has_view)
-        run_view_close(&r->view);
+    json_decref(r->entries);
+    json_decref(r->kernels);
     if (r->store && store_close(r->store, e) < 0)
         rc = -1;
     lock_drop(&r->lock);
@@ -284,26 +277,28 @@ static int begin_file(struct recheck *r, struct err *e)
 }
 
 /* Rows of the last pass that belong to what is asked now. */
-static void begin_rows(struct recheck *r)
+static int begin_rows(struct recheck *r, struct err *e)
 {
-    const struct run_view *v = &r->view;
-    size_t done = 0;
+    json_t *rows = query_list(r->store, "run/pass", NULL, e), *row;
+    size_t done = 0, i;
 
-    r->pass = v->rechecks ? v->recheck[v->rechecks - 1].pass : 0;
-    for (size_t i = 0; i < v->rechecks; i++)
-        for (size_t k = 0; k < r->len; k++)
-            if (v->recheck[i].pass == r->pass &&
-                strcmp(v->recheck[i].under, r->under) == 0 &&
-                strcmp(v->recheck[i].problem, r->entry[k].problem) == 0 &&
-                strcmp(v->recheck[i].solution, r->entry[k].solution) == 0)
-                r->entry[k].k.done = true;
+    if (!rows)
+        return -1;
+    r->pass = jsn_int(json_array_get(rows, 0), "pass");
+    json_array_foreach(rows, i, row) for (size_t k = 0; k < r->len; k++) if (
+        strcmp(jsn_str(row, "under"), r->under) == 0 &&
+        strcmp(jsn_str(row, "problem"), r->entry[k].problem) == 0 &&
+        strcmp(jsn_str(row, "solution"), r->entry[k].solution) == 0)
+        r->entry[k].k.done = true;
+    json_decref(rows);
     for (size_t k = 0; k < r->len; k++)
         done += r->entry[k].k.done;
     if (done && done < r->len)
-        return;
+        return 0;
     r->pass++;
     for (size_t k = 0; k < r->len; k++)
         r->entry[k].k.done = false;
+    return 0;
 }
 
 int recheck_begin(struct recheck *r, const char *under,
@@ -320,9 +315,7 @@ int recheck_begin(struct recheck *r, const char *under,
     }
     r->len = n;
     r->under = recheck_keep(r, under);
-    if (r->store)
-        begin_rows(r);
-    else if (begin_file(r, e) < 0)
+    if ((r->store ? begin_rows(r, e) : begin_file(r, e)) < 0)
         return -1;
     for (size_t i = 0; i < r->len; i++)
         r->left += !r->entry[i].k.done;

@@ -163,61 +163,70 @@ static void sql_doubt(sqlite3_context *c, int n, sqlite3_value **v)
 
 /* ---- prompts: stored as a list of messages, and those as lists of parts ---- */
 
-/* false: it cannot be read. */
-static bool saved_add_message(sqlite3_context *c, const json_t *said,
-                              bool (*add)(const char *role, struct str text,
-                                          void *arg),
-                              void *arg)
+static int saved_add_message(struct store *s, const json_t *said,
+                             query_message_fn *add, void *arg, struct err *e)
 {
     const json_t *parts = json_object_get(said, "parts"), *part;
     struct buf b = BUF_INIT;
-    bool good = true;
-    size_t i;
+    size_t first = 0, i;
+    int rc = 0;
 
     json_array_foreach(parts, i, part)
     {
         const char *hash = json_string_value(part);
 
-        good = good && saved_read(c, hash ? hash : "", &b);
+        if (rc == 0 && hash && hash[0])
+            rc = store_read_blob(s, hash, &b, e);
+        first = i ? first : b.len;
     }
-    good = good &&
-           add(jsn_str(said, "role"), (struct str){buf_str(&b), b.len}, arg);
+    if (rc == 0)
+        add(jsn_str(said, "role"), (struct str){buf_str(&b), b.len}, first,
+            arg);
     buf_release(&b);
-    return good;
+    return rc;
 }
 
-/* 1: all were added; 0: there is no prompt; -1: the query fails. */
-static int saved_each_message(sqlite3_context *c, const char *hash,
-                              bool (*add)(const char *role, struct str text,
-                                          void *arg),
-                              void *arg)
+int query_messages(struct store *s, const char *hash, query_message_fn *add,
+                   void *arg, struct err *e)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
     json_t *list = NULL, *said;
-    int rc = 0;
+    int rc = 1;
     size_t i;
 
-    if (hash[0] && saved_read(c, hash, &b)) {
-        list = jsn_parse("a stored prompt", buf_str(&b), b.len, &e);
-        if (!list)
-            saved_fail(c, &e);
-        rc = list ? 1 : -1;
-    }
+    if (!hash || !hash[0])
+        return 0;
+    if (store_read_blob(s, hash, &b, e) == 0)
+        list = jsn_parse("a stored prompt", buf_str(&b), b.len, e);
     json_array_foreach(list, i, said) if (rc > 0 &&
-                                          !saved_add_message(c, said, add, arg))
-        rc = -1;
+                                          saved_add_message(s, said, add, arg,
+                                                            e) < 0) rc = -1;
+    rc = list ? rc : -1;
     json_decref(list);
     buf_release(&b);
     return rc;
 }
 
-static bool saved_add_json(const char *role, struct str text, void *arg)
+/* As query_messages(); -1: the query fails. */
+static int saved_each_message(sqlite3_context *c, sqlite3_value *hash,
+                              query_message_fn *add, void *arg)
 {
+    struct saved *t = sqlite3_user_data(c);
+    struct err e = ERR_INIT;
+    int rc = query_messages(t->store, saved_arg(hash), add, arg, &e);
+
+    if (rc < 0)
+        saved_fail(c, &e);
+    return rc;
+}
+
+static void saved_add_json(const char *role, struct str text, size_t first,
+                           void *arg)
+{
+    (void)first;
     json_array_append_new(arg, json_pack("{s:o, s:o}", "role",
                                          jsn_text(role, strlen(role)), "text",
                                          jsn_text(text.p, text.n)));
-    return true;
 }
 
 static void sql_messages(sqlite3_context *c, int n, sqlite3_value **v)
@@ -225,18 +234,19 @@ static void sql_messages(sqlite3_context *c, int n, sqlite3_value **v)
     json_t *list = json_array();
 
     (void)n;
-    if (saved_each_message(c, saved_arg(v[0]), saved_add_json, list) >= 0)
+    if (saved_each_message(c, v[0], saved_add_json, list) >= 0)
         saved_result_json(c, json_incref(list));
     json_decref(list);
 }
 
-static bool saved_put_message(const char *role, struct str text, void *arg)
+static void saved_put_message(const char *role, struct str text, size_t first,
+                              void *arg)
 {
     struct buf *out = arg;
 
+    (void)first;
     buf_printf(out, "%s[%s]\n", out->len ? "\n" : "", role);
     buf_put(out, text.p, text.n);
-    return true;
 }
 
 static void sql_prompt(sqlite3_context *c, int n, sqlite3_value **v)
@@ -244,8 +254,7 @@ static void sql_prompt(sqlite3_context *c, int n, sqlite3_value **v)
     struct buf b = BUF_INIT;
 
     (void)n;
-    if (saved_each_message(c, saved_arg(v[0]), saved_put_message, &b) > 0 &&
-        b.len)
+    if (saved_each_message(c, v[0], saved_put_message, &b) > 0 && b.len)
         saved_result(c, buf_str(&b), b.len);
     buf_release(&b);
 }

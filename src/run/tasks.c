@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "llm/llm.h"
+#include "run/archives.h"
 #include "run/parts.h"
 #include "search/embed.h"
 #include "source/task.h"
@@ -100,9 +101,9 @@ static void read_sidecar(struct task *t)
 static int recall_row(struct run *r, const struct row_task *row, struct err *e)
 {
     const struct opt_list *path = &r->set->tasks;
-    struct task *t = run_recall_task(
-        r->store, row, r->known < path->len ? path->item[r->known] : row->path,
-        e);
+    struct task *t = archives_recall(
+        r->store, row->id, row->source,
+        r->known < path->len ? path->item[r->known] : row->path, e);
 
     if (!t)
         return -1;

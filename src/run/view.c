@@ -159,8 +159,6 @@ static void show_lists(struct run_view *v)
     v->entries = v->list[STORE_ENTRIES].len;
     v->event = v->list[STORE_EVENTS].row;
     v->events = v->list[STORE_EVENTS].len;
-    v->recheck = v->list[STORE_RECHECKS].row;
-    v->rechecks = v->list[STORE_RECHECKS].len;
 }
 
 static int read_list(struct run_view *v, enum store_what what, int64_t of,
@@ -178,19 +176,15 @@ static int read_list(struct run_view *v, enum store_what what, int64_t of,
     return 0;
 }
 
-/* Entries keep their places: those between stay empty. */
+/* One that is new, or has left the archive. */
 static int view_read_entry(struct run_view *v, int64_t number, struct err *e)
 {
     struct store_list *all = &v->list[STORE_ENTRIES], one = {0};
     int rc = store_list(v->store, STORE_ENTRIES, number, &one, &v->memory, e);
 
     if (rc == 0 && one.len) {
-        if (!all->size)
-            all->size = one.size;
-        while (all->len < (size_t)number) {
-            all->row = xgrow(all->row, &all->cap, all->len, all->size);
-            memset((char *)all->row + all->len++ * all->size, 0, all->size);
-        }
+        if (all->len < (size_t)number)
+            all->row = xgrow(all->row, &all->cap, all->len++, all->size);
         show_lists(v);
         v->entry[number - 1] = *(struct row_entry *)one.row;
     }
@@ -201,7 +195,6 @@ static int view_read_entry(struct run_view *v, int64_t number, struct err *e)
 static void view_begin(struct store *s, const char *dir, struct run_view *v)
 {
     *v = (struct run_view){.store = s};
-    query_texts(s);
     arena_init(&v->memory);
     arena_init(&v->rows.memory);
     map_init(&v->facts);
@@ -240,8 +233,7 @@ static int view_read_all(struct run_view *v, struct err *e)
     if (store_last_change(v->store, &v->seen, e) < 0 ||
         view_read_rows(v, STORE_ALL, &v->rows, e) < 0 ||
         read_list(v, STORE_EVENTS, STORE_ALL, e) < 0 ||
-        read_list(v, STORE_ENTRIES, STORE_ALL, e) < 0 ||
-        read_list(v, STORE_RECHECKS, STORE_ALL, e) < 0)
+        read_list(v, STORE_ENTRIES, STORE_ALL, e) < 0)
         return -1;
     return read_list(v, STORE_TASKS, STORE_ALL, e);
 }
@@ -267,67 +259,22 @@ int run_view_read(struct store *s, const char *dir, struct run_view *v,
     return rc;
 }
 
-static int read_tasks(struct store *s, const char *dir, struct run_view *v,
-                      struct err *e)
+int run_view_open(const char *dir, struct run_view *v, struct err *e)
 {
-    view_begin(s, dir, v);
-    v->state = v->pid ? RUN_RUNNING : RUN_UNKNOWN;
-    if (read_list(v, STORE_TASKS, STORE_ALL, e) == 0)
-        return 0;
-    run_view_close(v);
-    return -1;
-}
+    struct store *s = query_open(dir, e);
 
-static int open_with(int (*read)(struct store *, const char *,
-                                 struct run_view *, struct err *),
-                     const char *dir, struct run_view *v, struct err *e)
-{
-    char *file = fs_join(dir, "run.db");
-    struct store *s = store_open(file, STORE_READ, NULL, e);
-    struct err late = ERR_INIT;
-
-    free(file);
     if (!s)
         return -1;
-    if (read(s, dir, v, e) < 0) {
-        store_close(s, &late);
+    if (run_view_read(s, dir, v, e) < 0) {
+        query_close(s);
         return -1;
     }
     v->owns_store = true;
     return 0;
 }
 
-int run_view_open(const char *dir, struct run_view *v, struct err *e)
-{
-    return open_with(run_view_read, dir, v, e);
-}
-
-int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e)
-{
-    return open_with(read_tasks, dir, v, e);
-}
-
-int run_view_load(struct run_view *v, struct run_task *t, struct err *e)
-{
-    const struct row_shown *x;
-
-    if (v->loaded || v->version)
-        BUG("%s: a second task is read into a view", t->row.id);
-    v->loaded = true;
-    if (view_read_rows(v, t->row.ord, &v->rows, e) < 0)
-        return -1;
-    x = v->rows.shown.row;
-    for (size_t i = 0; i < v->rows.shown.len; i++)
-        if (x[i].entry > 0 && !run_view_entry(v, x[i].entry) &&
-            view_read_entry(v, x[i].entry, e) < 0)
-            return -1;
-    return join_rows(v, &v->rows, e);
-}
-
 void run_view_close(struct run_view *v)
 {
-    struct err late = ERR_INIT;
-
     for (size_t i = 0; i < v->all; i++)
         free_rows(v->task[i].own);
     free_rows(v->loose);
@@ -339,7 +286,7 @@ void run_view_close(struct run_view *v)
     map_release(&v->kinds);
     arena_release(&v->memory);
     if (v->owns_store)
-        store_close(v->store, &late);
+        query_close(v->store);
     *v = (struct run_view){0};
 }
 
@@ -418,7 +365,6 @@ static int read_again(struct run_view *v, int64_t ord, struct err *e)
 struct news {
     int64_t *task, *entry;
     size_t tasks, entries;
-    bool rechecks;
 };
 
 static void sort_news(const struct store_list *changes, struct news *n)
@@ -428,11 +374,9 @@ static void sort_news(const struct store_list *changes, struct news *n)
     n->task = xcalloc(changes->len + 1, sizeof(*n->task));
     n->entry = xcalloc(changes->len + 1, sizeof(*n->entry));
     for (size_t i = 0; i < changes->len; i++)
-        if (strcmp(x[i].name, "recheck") == 0)
-            n->rechecks = true;
-        else if (strncmp(x[i].name, "entry", 5) == 0)
+        if (strncmp(x[i].name, "entry", 5) == 0)
             n->entry[n->entries++] = x[i].number;
-        else
+        else if (strcmp(x[i].name, "recheck") != 0)
             n->task[n->tasks++] = x[i].number;
     n->tasks = sort_unique(n->task, n->tasks);
     n->entries = sort_unique(n->entry, n->entries);
@@ -451,9 +395,7 @@ static int view_read_news(struct run_view *v, const struct news *n,
         if (view_read_entry(v, n->entry[i], e) < 0)
             return -1;
     }
-    if (n->rechecks)
-        v->list[STORE_RECHECKS].len = 0;
-    return n->rechecks ? read_list(v, STORE_RECHECKS, STORE_ALL, e) : 0;
+    return 0;
 }
 
 /* 1: there were some. */
@@ -636,11 +578,8 @@ struct row_call *run_view_calls(const struct run_view *v, size_t list,
 
 const struct row_entry *run_view_entry(const struct run_view *v, int64_t number)
 {
-    const struct row_entry *x = number >= 1 && (uint64_t)number <= v->entries
-                                    ? &v->entry[number - 1]
-                                    : NULL;
-
-    return x && x->name ? x : NULL;
+    return number >= 1 && (uint64_t)number <= v->entries ? &v->entry[number - 1]
+                                                         : NULL;
 }
 
 const char **run_view_shown(const struct run_view *v,
@@ -667,12 +606,6 @@ struct run_attempt *run_task_best(const struct run_task *t)
             best = a;
     }
     return best || !t->attempts ? best : &t->attempt[t->attempts - 1];
-}
-
-int run_view_text(struct run_view *v, const char *hash, struct buf *out,
-                  struct err *e)
-{
-    return hash ? store_read_blob(v->store, hash, out, e) : 0;
 }
 
 json_t *run_view_record(struct run_view *v, const struct run_attempt *a,
@@ -747,57 +680,4 @@ const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
     a->doubt = why ? why : "";
     json_decref(record);
     return a->doubt;
-}
-
-/* The sidecar that the run has kept; NULL also if there was none. */
-static int recall_sidecar(struct store *s, struct task *t, struct err *e)
-{
-    char *name = xasprintf("sidecar/%s", t->id);
-    struct buf text;
-    int rc;
-
-    buf_init(&text, BUF_UNLIMITED);
-    rc = store_get(s, name, &text, e);
-    if (rc == 1)
-        t->sidecar = jsn_parse(name, buf_str(&text), text.len, e);
-    buf_release(&text);
-    free(name);
-    return rc < 0 || (rc == 1 && !t->sidecar) ? -1 : 0;
-}
-
-struct task *run_recall_task(struct store *s, const struct row_task *row,
-                             const char *path, struct err *e)
-{
-    struct task *t = NULL;
-    struct buf b;
-
-    buf_init(&b, BUF_UNLIMITED);
-    if (store_read_blob(s, row->source, &b, e) == 0)
-        t = task_from(path, (struct str){buf_str(&b), b.len}, e);
-    buf_release(&b);
-    if (!t)
-        return NULL;
-    free(t->id); /* a path may be seen from elsewhere */
-    t->id = xstrdup(row->id);
-    if (recall_sidecar(s, t, e) == 0)
-        return t;
-    task_free(t);
-    return NULL;
-}
-
-struct task *run_view_program(struct run_view *v, const struct run_task *t,
-                              struct err *e)
-{
-    return run_recall_task(v->store, &t->row, t->row.path, e);
-}
-
-const struct row_recheck *run_view_recheck(const struct run_view *v,
-                                           const char *problem,
-                                           const char *solution)
-{
-    for (size_t i = v->rechecks; i-- > 0;)
-        if (strcmp(v->recheck[i].problem, problem) == 0 &&
-            strcmp(v->recheck[i].solution, solution) == 0)
-            return &v->recheck[i];
-    return NULL;
 }

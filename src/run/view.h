@@ -1,6 +1,6 @@
 /* view.h: a run opened for reading, also while it is running: every task, each
- * attempt with its calls, examples and verdict, each entry of the archive. All
- * commands that show or export runs use it, so none of them needs SQL.
+ * attempt with its calls, examples and verdict, each entry of the archive, for
+ * what follows a run or counts all of it. What shows a part of a run asks a query (query.h).
  *
  * Rows are read when the view is opened and when it is refreshed. Texts
  * (prompts, replies, code, records) stay in the store until you ask for one by
@@ -9,11 +9,9 @@
 #define RUN_VIEW_H
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "source/task.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -59,8 +57,7 @@ enum run_state {
     RUN_STUCK,   /* provider or verifier failed tasks; see SEARCH_STUCK */
     RUN_FAILED,  /* an error ended it, such as a store that cannot be written */
     RUN_KILLED,  /* the process ended without storing how */
-    RUN_UNKNOWN, /* not stored, by an older version of the program, or not read:
-                    see run_view_open_tasks() */
+    RUN_UNKNOWN, /* not stored, by an older version of the program */
     RUN_STATES,
 };
 extern const char *const run_states[RUN_STATES];
@@ -72,12 +69,10 @@ struct run_view {
     struct run_task *task;   /* in the run's order: task[row.ord] */
     size_t tasks;            /* without pieces */
     size_t all;              /* the tasks, then the pieces of a curriculum */
-    struct row_entry *entry; /* entry[number - 1]; name NULL: it was not read */
+    struct row_entry *entry; /* entry[number - 1] */
     size_t entries;
     struct row_event *event;
     size_t events;
-    struct row_recheck *recheck; /* by pass */
-    size_t rechecks;
     struct row_call *call; /* those that belong to no task */
     size_t calls;
     int64_t version; /* 1 when it is opened; grows when a refresh finds news */
@@ -86,7 +81,6 @@ struct run_view {
     int64_t workers_at; /* the time of the workers' file that was read */
     struct store_list list[STORE_WHATS]; /* of the run as a whole */
     struct run_rows rows, *loose; /* loose: calls that belong to no task */
-    bool loaded;
     struct store *store;
     bool owns_store;
     struct map facts, errors, kinds; /* that were asked for */
@@ -99,12 +93,6 @@ int run_view_open(const char *dir, struct run_view *v, struct err *e);
  * disk: call store_sync() first to see everything. */
 int run_view_read(struct store *s, const char *dir, struct run_view *v,
                   struct err *e);
-/* Opens a view of the tasks alone; run_view_load() then adds what belongs to
- * one of them: attempts, calls, and the entries its attempts were shown. For a
- * look at one task of a large run. Events, rechecks and other entries are not
- * read, and the state is RUN_RUNNING or RUN_UNKNOWN. */
-int run_view_open_tasks(const char *dir, struct run_view *v, struct err *e);
-int run_view_load(struct run_view *v, struct run_task *t, struct err *e);
 void run_view_close(struct run_view *v);
 /* Reads what was stored since, for a page that follows the run: 1 when there
  * was something, 0 when not, which takes microseconds. The cost of the former
@@ -121,11 +109,6 @@ void run_view_renumber(struct run_view *v, int64_t version);
 const char *run_view_fact(struct run_view *v, const char *name);
 /* The version of the rules of truth that its verdicts follow (verdict.h). */
 int64_t run_view_rules(struct run_view *v);
-/* What came of a kernel (two blobs) when it was verified again the last time;
- * NULL: it was not. */
-const struct row_recheck *run_view_recheck(const struct run_view *v,
-                                           const char *problem,
-                                           const char *solution);
 /* The task or piece of this id, its attempt of this number; NULL: there is
  * none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
@@ -133,7 +116,7 @@ struct run_attempt *run_view_attempt(struct run_task *t, int64_t number);
 /* All calls: list 0 has those that belong to no task, list 1 + i those of task i. */
 struct row_call *run_view_calls(const struct run_view *v, size_t list,
                                 size_t *n);
-/* The entry of this number; NULL: there is none, or it was not read. */
+/* The entry of this number; NULL: there is none. */
 const struct row_entry *run_view_entry(const struct run_view *v,
                                        int64_t number);
 /* The names of the examples of an attempt, in their order; "?": it is not stored. */
@@ -144,9 +127,6 @@ const char **run_view_shown(const struct run_view *v,
  * finished. */
 struct run_attempt *run_task_best(const struct run_task *t);
 
-/* Reads the text with this hash, as a row names it; NULL: an empty text. */
-int run_view_text(struct run_view *v, const char *hash, struct buf *out,
-                  struct err *e);
 /* The verifier's record of an attempt, as `verify --json` prints it (trials,
  * trace, …), times included; NULL with an error, or (without one) when there is
  * none. The caller owns the reference. */
@@ -170,11 +150,5 @@ const char *run_view_doubt(struct run_view *v, struct run_attempt *a,
 json_t *run_view_workers(const struct run_view *v, struct err *e);
 /* When that was last written; 0: never. */
 int64_t run_view_workers_at(const char *dir);
-/* The task as it was when the run began. The caller frees it. */
-struct task *run_view_program(struct run_view *v, const struct run_task *t,
-                              struct err *e);
-/* The same from a store; errors name this path. */
-struct task *run_recall_task(struct store *s, const struct row_task *row,
-                             const char *path, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* test_attempt_view.c: an attempt put together from what a run stored: what it
  * was asked and shown, what it answered, what came of it. */
-#include "run/attempt_view.h"
+#include "run/query.h"
 #include "run/task_view.h"
 #include "scratch.h"
 #include "store_fixture.h"
@@ -128,31 +128,6 @@ static void put_run(const char *dir)
     db_close(s);
 }
 
-/* ---- one task of a run ---- */
-
-static void test_load(struct run_view *v)
-{
-    struct run_task *t = &v->task[1];
-    struct err e = ERR_INIT;
-
-    ok(v->tasks == 3 && t->attempts == 0 && !v->call,
-       "a view of the tasks has no attempts");
-    ok(run_view_load(v, t, &e) == 0, "a task is read: %s", e.text);
-    ok(t->attempts == 4 && t->calls == 12 && v->task[0].attempts == 0 &&
-           v->calls == 0,
-       "its attempts and calls are there, and no others");
-    ok(t->attempt[3].calls == 3 && t->attempt[3].shown_len == 2 &&
-           t->attempt[3].verdict,
-       "each with its calls, examples and verdict");
-    is(run_view_entry(v, 1)->name, "first", "an entry that was shown");
-    is(run_view_entry(v, 3)->name, HOSTILE, "and another");
-    ok(!run_view_entry(v, 2) && !run_view_entry(v, 4) && !run_view_entry(v, 0),
-       "an entry that was not shown is not read");
-    ok(run_task_best(t)->row.attempt == 3,
-       "the best attempt is the fittest that solved the task");
-    ok(!run_task_best(&v->task[2]), "without attempts there is none");
-}
-
 /* ---- lines ---- */
 
 static void is_number(const json_t *o, const char *key, double want,
@@ -191,33 +166,6 @@ static void test_lines(struct store *s)
 }
 
 /* ---- the whole ---- */
-
-static void test_whole(struct run_view *v)
-{
-    const struct attempt_call *c;
-    struct err e = ERR_INIT;
-    struct attempt_view a;
-
-    if (!ok(run_attempt_view_make(v, &v->task[1].attempt[2], &a, &e) == 0,
-            "an attempt: %s", e.text))
-        return;
-    ok(str_eq(a.code, HOSTILE) && !a.plan.p && str_eq(a.feedback, "no"),
-       "texts are as they were stored");
-    ok(a.examples == 2 && a.example[0].cosine == 0.25 &&
-           a.example[1].cosine == -2,
-       "examples have their similarity");
-    c = run_attempt_view_call(&a, "plan");
-    ok(c && c->messages == 2 && str_eq(c->message[0].text, "the guide. ") &&
-           str_eq(c->message[1].text, "the guide. the task.") &&
-           str_eq(c->reply, "plan"),
-       "a prompt is put together from its parts");
-    is(c ? c->message[1].role : "", "user", "with its roles");
-    c = run_attempt_view_call(&a, NULL);
-    is(c ? c->row.purpose : "", "code", "the last stage is not a review");
-    ok(!run_attempt_view_call(&a, "evolve"),
-       "a stage that was not asked is none");
-    run_attempt_view_release(&a);
-}
 
 static void test_json(struct store *s)
 {
@@ -272,38 +220,36 @@ static void test_damage(const char *dir)
 {
     char path[4096];
     struct err e = ERR_INIT;
-    struct run_view v;
+    struct store *s;
 
     snprintf(path, sizeof(path), "%s/run.db", dir);
     db_exec(path, "DELETE FROM blob WHERE hash IN (SELECT record FROM verdict "
                   "WHERE task = 1)");
-    if (!ok(run_view_open_tasks(dir, &v, &e) == 0 &&
-                run_view_load(&v, &v.task[1], &e) == 0,
-            "a damaged run is opened: %s", e.text))
+    s = query_open(dir, &e);
+    if (!ok(s != NULL, "a damaged run is opened: %s", e.text))
         return;
-    ok(!task_view(v.store, 1, &e) && e.kind == ERR_INPUT &&
+    ok(!task_view(s, 1, &e) && e.kind == ERR_INPUT &&
            strstr(e.text, "run.db: text "),
        "a record that is gone is an error: %s", e.text);
-    run_view_close(&v);
+    query_close(s);
 }
 
 SUITE(attempt_view)
 {
     char *dir = scratch_dir();
     struct err e = ERR_INIT;
-    struct run_view v;
+    struct store *s;
 
-    ok(run_view_open_tasks(dir, &v, &e) < 0 && e.kind == ERR_INPUT,
+    ok(!query_open(dir, &e) && e.kind == ERR_INPUT,
        "a folder without a run is refused");
     put_run(dir);
     e = (struct err)ERR_INIT;
-    if (!ok(run_view_open_tasks(dir, &v, &e) == 0, "opened: %s", e.text))
+    s = query_open(dir, &e);
+    if (!ok(s != NULL, "opened: %s", e.text))
         return;
-    test_load(&v);
-    test_lines(v.store);
-    test_whole(&v);
-    test_json(v.store);
-    run_view_close(&v);
+    test_lines(s);
+    test_json(s);
+    query_close(s);
     test_plan(dir);
     test_damage(dir);
 }
