@@ -1,10 +1,10 @@
 /* analysis.c: SQLite over the rows of several runs. */
 #include "analyze/analysis.h"
 
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "run/query.h"
+#include "run/settings.h"
 #include "store/lock.h"
 #include "verify/verdict.h"
 
@@ -405,4 +405,188 @@ int analysis_fill(const struct analysis_kind *k, struct analysis *a,
     if (rc < 0)
         table_release(out);
     return rc < 0 ? -1 : 0;
+}
+
+/* ---- comparing: what must agree ---- */
+
+struct lines {
+    struct buf *out;
+    size_t n;
+};
+
+static int compare_on_line(const char *text, int64_t number, void *arg,
+                           struct err *e)
+{
+    struct lines *l = arg;
+
+    (void)number;
+    (void)e;
+    buf_printf(l->out, "%s\n", text);
+    l->n++;
+    return 0;
+}
+
+static size_t compare_option(const char *option, const char *x, const char *y,
+                             const char *a, const char *b, struct buf *out)
+{
+    if (strcmp(x ? x : "", y ? y : "") == 0)
+        return 0;
+    buf_printf(out, "  %s: %.200s in %s, %.200s in %s\n", option,
+               x ? x : "not given", a, y ? y : "not given", b);
+    return 1;
+}
+
+static const char *compare_flag(bool flag)
+{
+    return flag ? "given" : NULL;
+}
+
+/* What run.ini says; a folder without one says nothing. */
+static size_t compare_options(struct analysis *an, struct programs_run *a,
+                              struct programs_run *b, struct buf *out)
+{
+    struct run_settings x = run_defaults, y = run_defaults;
+    struct err e = ERR_INIT;
+    size_t n = 0;
+
+    if (run_settings_read(a->dir, &x, &an->memory, &e) == 0 &&
+        run_settings_read(b->dir, &y, &an->memory, &e) == 0) {
+        n += compare_option("--guide", x.guide, y.guide, a->name, b->name, out);
+        n += compare_option("--prompts", x.prompts, y.prompts, a->name, b->name,
+                            out);
+        n += compare_option("--no-card", compare_flag(x.no_card),
+                            compare_flag(y.no_card), a->name, b->name, out);
+        n += compare_option("--no-stop", compare_flag(x.no_stop),
+                            compare_flag(y.no_stop), a->name, b->name, out);
+    }
+    opt_release(run_table, &x);
+    opt_release(run_table, &y);
+    return n;
+}
+
+int compare_differences(struct analysis *a, struct buf *out, struct err *e)
+{
+    struct lines l = {.out = out};
+
+    for (size_t i = 1; i < a->runs; i++) {
+        if (analysis_each(a, "differences", (int64_t)i, compare_on_line, &l,
+                          e) < 0)
+            return -1;
+        l.n += compare_options(a, &a->run[0], &a->run[i], out);
+    }
+    return l.n > 0;
+}
+
+static int compare_on_count(const char *text, int64_t number, void *arg,
+                            struct err *e)
+{
+    (void)text;
+    (void)e;
+    *(int64_t *)arg = number;
+    return 0;
+}
+
+int compare_align(struct analysis *a, struct err *e)
+{
+    int64_t tasks = 0;
+
+    if (analysis_each(a, "aligned", 0, compare_on_count, &tasks, e) < 0)
+        return -1;
+    return tasks ? 0 : err_set(e, ERR_INPUT, "the runs have no task in common");
+}
+
+const struct analysis_kind compare_kinds[] = {
+    {"runs", "what each run solved, and what it cost"},
+    {"curve", "tasks solved within a number of attempts"},
+    {"pairs", "each two of the runs on the same tasks"},
+    {0},
+};
+
+/* ---- a report for the author of a language ---- */
+
+#define SAMPLE_LINES 12
+#define SAMPLE_WIDTH 160
+
+struct sampling {
+    const char *run;
+    struct buf *out;
+};
+
+/* The first lines of a feedback, indented: nothing in it is markup. */
+static int author_put_sample(const char *text, int64_t place, void *arg,
+                             struct err *e)
+{
+    const struct sampling *s = arg;
+    struct str rest = str_of(text), line;
+
+    (void)e;
+    buf_printf(s->out,
+               "\nWhat the model was told, for the diagnostic in row %lld of ",
+               (long long)place);
+    table_put_md(s->run, s->out);
+    buf_puts(s->out, rest.n ? ":\n\n" : ":\n\n    (nothing)\n");
+    for (int i = 0; text[0] && i < SAMPLE_LINES && str_part(&rest, '\n', &line);
+         i++) {
+        buf_puts(s->out, "    ");
+        table_put_line(line, SAMPLE_WIDTH, s->out);
+        buf_putc(s->out, '\n');
+    }
+    return 0;
+}
+
+static int author_put_samples(struct analysis *a, struct buf *out,
+                              struct err *e)
+{
+    for (size_t i = 0; i < a->runs; i++) {
+        struct sampling s = {a->run[i].name, out};
+
+        if (analysis_each(a, "samples", (int64_t)i, author_put_sample, &s, e) <
+            0)
+            return -1;
+    }
+    return 0;
+}
+
+static const struct analysis_kind author_kinds[] = {
+    {"failures", "what went wrong, by diagnostic"},
+    {"hints", "hints that fired, and whether the next attempt got further"},
+    {"unused", "primitives that were taught and never worked"},
+    {"invented", "names that nobody taught and that never worked"},
+    {0},
+};
+
+/* A row of author.sql: "; solved 3 of 4 tasks" is a number of 0, what names a run in
+ * Markdown another. */
+static int author_put_run(const char *text, int64_t number, void *arg,
+                          struct err *e)
+{
+    struct buf *out = arg;
+
+    (void)e;
+    if (number)
+        table_put_md(text, out);
+    else
+        buf_puts(out, text);
+    return 0;
+}
+
+int author_report(struct analysis *a, struct buf *out, struct err *e)
+{
+    buf_puts(out, "# What runs say about a language\n");
+    if (analysis_each(a, "author", 0, author_put_run, out, e) < 0)
+        return -1;
+    for (const struct analysis_kind *k = author_kinds; k->name; k++) {
+        struct table t;
+
+        if (analysis_fill(k, a, &t, e) < 0)
+            return -1;
+        buf_putc(out, '\n');
+        if (t.missing)
+            buf_printf(out, "### %s\n\n%s: %s.\n", k->name, k->what, t.missing);
+        table_print(&t, TABLE_MD, out);
+        table_release(&t);
+        if (k == author_kinds && author_put_samples(a, out, e) < 0)
+            return -1;
+    }
+    return 0;
 }

@@ -81,4 +81,18 @@ extern const struct analysis_kind analysis_kinds[]; /* name NULL at the end */
 int analysis_fill(const struct analysis_kind *k, struct analysis *a,
                   struct table *out, struct err *e);
 
+/* ---- comparing runs on the tasks that they have in common ---- */
+
+/* What makes the runs incomparable: a line for each difference in tasks,
+ * precision or protocol. 1: there is one; 0: there is none. */
+int compare_differences(struct analysis *a, struct buf *out, struct err *e);
+/* Leaves only the tasks that all runs have, the same source in each; ERR_INPUT when
+ * there are none. */
+int compare_align(struct analysis *a, struct err *e);
+extern const struct analysis_kind compare_kinds[]; /* after compare_align() */
+
+/* Appends, as Markdown, what runs tell the author of a language: what goes wrong, which
+ * primitives nobody finds, which hints help, which names models make up. */
+int author_report(struct analysis *a, struct buf *out, struct err *e);
+
 #endif

@@ -1,7 +1,6 @@
 /* cmd_analyze.c: monkeys analyze and compare: tables from the logs of runs. */
 #include "analyze/analysis.h"
 #include "analyze/borrow.h"
-#include "analyze/compare.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "io/term.h"

@@ -1,5 +1,5 @@
 /* cmd_report.c: monkeys report: runs as one file to look at. */
-#include "analyze/author.h"
+#include "analyze/analysis.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
