@@ -15,12 +15,26 @@
 #ifndef PROMPT_GUIDE_H
 #define PROMPT_GUIDE_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "llm/ask_all.h"
 #include "prompt/prompt.h"
-#include "prompt/sources.h"
 
+#include <stddef.h>
 #include <stdint.h>
+
+/* The documents of a folder, and of those below it. */
+struct sources {
+    struct source *item; /* by name */
+    size_t len, cap;
+    size_t bytes;
+    struct arena memory;
+};
+
+/* Hidden files, and files that are not text, are passed over. Release in any case. A
+ * folder without a document, or with more than 64 MiB of them, is ERR_INPUT. */
+int sources_read(struct sources *s, const char *dir, struct err *e);
+void sources_release(struct sources *s);
 
 /* All borrowed. */
 struct guide_parts {
