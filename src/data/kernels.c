@@ -86,8 +86,8 @@ static int write_kernel(struct kernel *k, void *arg, struct err *e)
     return rc;
 }
 
-static int write_row(struct store *s, const json_t *row, void *arg,
-                     struct err *e)
+static int write_kernel_row(struct store *s, const json_t *row, void *arg,
+                            struct err *e)
 {
     struct listing *l = arg;
 
@@ -119,7 +119,7 @@ int kernels_write(const char *const *run, size_t runs, const char *to,
              "record.\n\n| name | files | verdict | kernel | eager | speed-up "
              "|\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; rc == 0 && i < runs; i++)
-        rc = archives_each_row(run[i], write_row, &l, e);
+        rc = archives_each_row(run[i], write_kernel_row, &l, e);
     if (rc == 0)
         rc = write_index(&l, e);
     if (rc == 0)

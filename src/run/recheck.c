@@ -285,11 +285,15 @@ static int begin_rows(struct recheck *r, struct err *e)
     if (!rows)
         return -1;
     r->pass = jsn_int(json_array_get(rows, 0), "pass");
-    json_array_foreach(rows, i, row) for (size_t k = 0; k < r->len; k++) if (
-        strcmp(jsn_str(row, "under"), r->under) == 0 &&
-        strcmp(jsn_str(row, "problem"), r->entry[k].problem) == 0 &&
-        strcmp(jsn_str(row, "solution"), r->entry[k].solution) == 0)
-        r->entry[k].k.done = true;
+    json_array_foreach(
+        rows, i,
+        row) for (size_t k = 0; k < r->len;
+                  k++) if (strcmp(jsn_str(row, "under"), r->under) == 0 &&
+                           strcmp(jsn_str(row, "problem"),
+                                  r->entry[k].problem) == 0 &&
+                           strcmp(jsn_str(row, "solution"),
+                                  r->entry[k].solution) == 0) r->entry[k]
+        .k.done = true;
     json_decref(rows);
     for (size_t k = 0; k < r->len; k++)
         done += r->entry[k].k.done;

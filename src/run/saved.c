@@ -198,9 +198,9 @@ int query_messages(struct store *s, const char *hash, query_message_fn *add,
         return 0;
     if (store_read_blob(s, hash, &b, e) == 0)
         list = jsn_parse("a stored prompt", buf_str(&b), b.len, e);
-    json_array_foreach(list, i, said) if (rc > 0 &&
-                                          saved_add_message(s, said, add, arg,
-                                                            e) < 0) rc = -1;
+    json_array_foreach(list, i,
+                       said) if (rc > 0 && saved_add_message(s, said, add, arg,
+                                                             e) < 0) rc = -1;
     rc = list ? rc : -1;
     json_decref(list);
     buf_release(&b);
