@@ -79,6 +79,9 @@ HONEST = {
     "attributes": "#define HOT __attribute__((hot, always_inline, optimize(\"O3\", \"unroll-loops\")))\nstatic inline HOT float g(float v) { return v; }\n"
                   "static __attribute__((noinline, pure, unused)) float h(const float *v) { return *v; }\n"
                   "void f(float *__restrict__ x) { x[0] = g(h(x)); __asm__ __volatile__(\"\" ::: \"memory\"); }\n",
+    "arguments_of_attributes": "__attribute__((format(__printf__, 1, 2), unused)) static void say(const char *form, ...) { (void)form; }\n"
+                  "__attribute__((optimize(\"O3\", \"unroll-loops,tree-vectorize\"), assume_aligned(sizeof(float) * 8, 0))) float *f(float *x) {\n"
+                  "    float t[8] __attribute__((aligned(8 * sizeof(float)), unused)) = {x[0]}; return x; }\n",
     "builtins": "void f(float *x) { if (__builtin_expect(x[0] > 0, 1)) x[0] = __builtin_fmaf(x[0], __builtin_sqrtf(x[1]), __builtin_popcountll(7) + __builtin_clz(9));\n"
                 "    long r; if (__builtin_mul_overflow(3L, (long)x[0], &r)) __builtin_unreachable(); __builtin_prefetch(x + 64, 0, 3); }\n",
     "half_floats": "void f(float *x) { _Float16 h = (_Float16)x[0]; x[0] = (float)(h * h); }\n",
@@ -90,7 +93,7 @@ HONEST = {
     "attributes_of_c23": "[[nodiscard]] static float g(float v, [[maybe_unused]] int n) { return v; }\n"
                          "void f(float *x) { [[maybe_unused]] int k = 3; switch ((int)x[0]) { case 0: x[0] = 1; [[fallthrough]]; default: x[0] += g(1, 2); } }\n",
     "pragmas": "#pragma GCC push_options\n#pragma GCC optimize(\"O3,unroll-loops\")\n#pragma GCC diagnostic ignored \"-Wunused\"\n"
-               "void f(float *x) {\n#pragma omp simd reduction(+:s)\n    for (int i = 0; i < 8; i++) x[i] = 0;\n#pragma STDC FP_CONTRACT ON\n}\n#pragma GCC pop_options\n#pragma once\n",
+               "void f(float *x) {\n#pragma omp parallel for if(8 > 4 && 1) map(to: x[0:8])\n#pragma omp simd reduction(+:s)\n    for (int i = 0; i < 8; i++) x[i] = 0;\n#pragma STDC FP_CONTRACT ON\n}\n#pragma GCC pop_options\n#pragma once\n",
 }  # fmt: skip
 
 
@@ -125,7 +128,7 @@ def test_there_is_no_assembler_in_any_spelling(code: str) -> None:
     "extern void *monkeys_block(unsigned long, unsigned long); monkeys_block(0, 1);",
     "extern void *__real_malloc(unsigned long); __real_malloc(1);",
     "__builtin_longjmp(0, 1);", "__builtin_apply(0, 0, 0);", "x[0] = __builtin_ia32_rdpmc(0);",
-    "__builtin_ia32_pause();", "x[0] = __builtin_readcyclecounter();",
+    "__builtin_ia32_pause();", "x[0] = __builtin_readcyclecounter();", "_mm_storeu_ps(x, _mm_undefined_ps());",
 ])  # fmt: skip
 def test_what_tells_of_the_machine_is_refused(body: str) -> None:
     text = f"#include <immintrin.h>\n{KERNEL.format(body)}"
@@ -145,6 +148,9 @@ def test_what_tells_of_the_machine_is_refused(body: str) -> None:
     "__attribute__((constructor)) void g(void) {}", "__attribute__((__ifunc__(\"r\"))) void g(void);",
     '__attribute__((target("arch=native"))) void g(void) {}', '__attribute__((aligned(__COUNTER__))) int x;',
     '__attribute__((aligned(({ __asm__("nop"); 8; })))) int x;', "int x __attribute__((unused)) = __COUNTER__;",
+    'void f(void) { int x __attribute__((aligned(sizeof(({ void g(void) __attribute__((constructor)); 8L; }))))); }',
+    '__attribute__((aligned(sizeof(int __attribute__((section("x"))))))) int x;', '__attribute__((aligned(_Pragma("weak f = g") 8))) int x;',
+    '__attribute__((target("arch=nat" "ive"))) void g(void) {}', '#pragma GCC target("arch=nat" "ive")', "int x __attribute__((aligned(_mm_getcsr())));",
     "<:<:gnu::constructor:>:> void g(void) {}", "[<:constructor:>] void g(void) {}", "int a<:3:>;", "void g(void) <% %>",
     "[[constructor]] void g(void) {}", "[[gnu::section(\"x\")]] int a;", "x[ [ifunc(\"r\")]];", '[[aligned(__COUNTER__)]] int a;',
     "_Pragma(\"weak f = g\")", "#pragma clang attribute push(__attribute__((constructor)), apply_to = function)",

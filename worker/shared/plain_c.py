@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from shared.native_source import LINE_MARKER
 
 HEADERS = frozenset(
-    "assert complex ctype errno fenv float inttypes iso646 limits math setjmp signal stdalign stdarg "
-    "stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time uchar wchar wctype "
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg "
+    "stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype "
     "alloca malloc memory strings unistd sys/time sys/types pthread omp arm_neon arm_fp16 arm_bf16 immintrin x86intrin "
     "xmmintrin emmintrin pmmintrin tmmintrin smmintrin nmmintrin wmmintrin mmintrin".split()
 )
@@ -41,7 +41,7 @@ _DIRECTIVE = re.compile(
       GCC\s+(?:ivdep|unroll[\s\d()*+/-]*|push_options|pop_options
         |(?P<kind>target|optimize)\s*\(?\s*(?P<options>[0-3]|"[^"\\]*"(?:\s*,\s*"[^"\\]*")*)\s*\)?
         |diagnostic\s+(?:push|pop|(?:ignored|warning|error)\s+"-W[\w=+-]*"))
-      |(?:STDC|omp|clang\s+(?:loop|fp)|unroll|nounroll|ivdep|vector|novector|simd|once|pack)\b[\w\s(),:=+*-]*))\s*""",
+      |(?:STDC|omp|clang\s+(?:loop|fp)|unroll|nounroll|ivdep|vector|novector|simd|once|pack)\b[]\[\w\s(),:=+*<>&|!./-]*))\s*""",
     re.VERBOSE,
 )
 _TOKEN = re.compile(
@@ -91,7 +91,7 @@ _COMPILERS = re.compile(
 # Of the intrinsics' headers, what tells of the machine and not of vectors. Of the linker, what names
 # places in the library.
 _MACHINES = re.compile(
-    r"""_MM_(?:GET|SET)_\w+ | _mm_(?:getcsr|setcsr|monitor\w*|mwait\w*|cl\w+)
+    r"""_MM_(?:GET|SET)_\w+ | _mm\d*_undefined_\w+ | _mm_(?:getcsr|setcsr|monitor\w*|mwait\w*|cl\w+)
       | _(?:rd(?:tsc|pmc|pid|rand|seed|ssp)|(?:read|write)[fg]sbase|get_ssp|inc_ssp|rstorssp|saveprevssp|setssbsy
         |clrssbsy|x(?:get|set)bv|x(?:begin|end|abort|test|save|rstor|susldtrk|resldtrk)|fx(?:save|rstor)
         |t?pause|umonitor|umwait|ptwrite|enclu|encls|enclv|pconfig|wb(?:no)?invd|wrss|wruss|stui|clui|testui
@@ -203,8 +203,7 @@ def _check_words(words: list[tuple[str, int]]) -> None:
         if word.startswith("__attribute") or [w for w, _ in words[at : at + 2]] == ["[", "["]:
             at = _check_attribute(words, at + (word != "["))
             continue
-        if word.startswith(("__", _OWN)) or word in ("asm", "_Pragma") or _MACHINES.fullmatch(word):
-            _check_name(word, number)
+        _check_name(word, number)
         at += 1
 
 
@@ -216,6 +215,8 @@ def _barrier(words: list[tuple[str, int]], at: int) -> int:
 
 
 def _check_name(word: str, number: int) -> None:
+    if not (word.startswith(("__", _OWN)) or word in ("asm", "_Pragma") or _MACHINES.fullmatch(word)):
+        return
     if word in ("asm", "__asm", "__asm__"):
         raise NotPlain(f"line {number}: inline assembler is not allowed in a kernel: write it in C, with "
                        "vector types or intrinsics")  # fmt: skip
@@ -226,8 +227,9 @@ def _check_name(word: str, number: int) -> None:
 
 
 def _check_attribute(words: list[tuple[str, int]], at: int) -> int:
-    """From its first bracket, `((` or C23's `[[`; the place behind the attribute."""
-    depth, name = 0, ""
+    """From its first bracket, `((` or C23's `[[`; the place behind the attribute. Its arguments declare
+    nothing, and a string of them is a single one, so that there are no attributes or options in parts."""
+    depth, name, before = 0, "", ""
     while at < len(words):
         word, line = words[at]
         depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(word, 0)
@@ -235,11 +237,13 @@ def _check_attribute(words: list[tuple[str, int]], at: int) -> int:
             name = word.strip("_")
             if name not in _ATTRIBUTES:
                 raise NotPlain(f"line {line}: the attribute {word[:60]} is not allowed in a kernel")
+        elif depth > 2 and (word == "{" or word.startswith("__attribute") or word[-1] == before[-1:] == '"'):
+            raise NotPlain(f"line {line}: {word[:60]} is not allowed among the arguments of an attribute")
         elif depth > 2 and word.endswith('"'):
             _check_options(name, word, line)
-        elif depth > 2 and word.startswith(("__", _OWN)) and word not in _ARGUMENTS:
+        elif depth > 2 and word not in _ARGUMENTS:
             _check_name(word, line)
-        at += 1
+        at, before = at + 1, word
         if depth == 0:
             return at
     return at
