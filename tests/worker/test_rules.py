@@ -464,15 +464,15 @@ static int by_size(const void *a, const void *b) { return *(const float *)a < *(
     body = """
     static const double one[] = {1};
     float *all = malloc(4 * n), *more = aligned_alloc(64, 64), *some = calloc(n, 4);
-    int zeros = (uintptr_t)more % 64 == 0;
+    int same = (uintptr_t)more % 64 == 0;
     for (int64_t i = 0; i < n; i++)
-        zeros &= all[i] == 0 && some[i] == 0;
+        same &= all[i] != all[i] && some[i] == 0;
     memcpy(all, x, 4 * n);
     all = realloc(all, 8 * n);
     for (int64_t i = 0; i < n; i++) {
         struct pair p = both(all[i]);
-        zeros &= all[n + i] == 0;
-        y[i] = p.a * table[(int)p.b] * (names[(int)p.b][0] == 'y') * steps[0] * one[0] * zeros;
+        same &= all[n + i] != all[n + i];
+        y[i] = p.a * table[(int)p.b] * (names[(int)p.b][0] == 'y') * steps[0] * one[0] * same;
     }
     qsort(all, n, 4, by_size);
     free(all); free(more); free(some); free(NULL);

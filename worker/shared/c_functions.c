@@ -29,7 +29,7 @@ MONKEYS_OWN void __wrap_qsort(void *items, unsigned long count, unsigned long si
     char *from = (char *)items, *to, *spare, *was;
     unsigned long bytes, width, low, middle, end, left, right, at;
 
-    if (__builtin_mul_overflow(count, size, &bytes) || !(spare = (char *)monkeys_block(0, bytes)))
+    if (__builtin_mul_overflow(count, size, &bytes) || !(spare = (char *)monkeys_block(0, bytes, 0)))
         __builtin_abort();
     to = spare;
     for (width = size; width < bytes; width *= 2) {
@@ -78,7 +78,7 @@ MONKEYS_OWN int __wrap_posix_memalign(void **at, unsigned long to, unsigned long
 {
     if (to % sizeof(void *) || !to || (to & (to - 1)))
         return 22; /* EINVAL */
-    *at = monkeys_block(to, size);
+    *at = monkeys_block(to, size, 0xff);
     return *at ? 0 : 12; /* ENOMEM */
 }
 

@@ -86,7 +86,8 @@ static void monkeys_apart(void (*body)(const unsigned long long *),
 }}
 """
 # An allocator that behaves the same wherever it is: it has its state and its blocks in the room, whose
-# memory is zeros when a call of forward begins. A freed block waits for the next of its order.
+# memory is zeros when a call of forward begins. A freed block waits for the next of its order. What
+# nobody wrote is NaN, as in tensors: a kernel that reads it is wrong.
 HEAP = f"""
 struct monkeys_head {{
     char *base;
@@ -95,7 +96,7 @@ struct monkeys_head {{
 struct monkeys_heap {{
     char *end, *freed[63];
 }};
-static void *monkeys_block(unsigned long to, unsigned long size)
+static void *monkeys_block(unsigned long to, unsigned long size, int byte)
 {{
     struct monkeys_heap *heap = (struct monkeys_heap *){ROOM:#x}ul;
     unsigned long order = 7;
@@ -123,14 +124,14 @@ static void *monkeys_block(unsigned long to, unsigned long size)
     at = base + sizeof(*head) + to - 1;
     at -= (unsigned long)at % to;
     head = (struct monkeys_head *)at - 1;
-    if (again)
-        __builtin_memset(at, 0, size);
+    if (again || byte)
+        __builtin_memset(at, byte, size);
     *head = (struct monkeys_head){{base, order, size, 0x6d6f6e6b657973}};
     return at;
 }}
 MONKEYS_OWN void *__wrap_malloc(unsigned long size)
 {{
-    return monkeys_block(0, size);
+    return monkeys_block(0, size, 0xff);
 }}
 MONKEYS_OWN void *__wrap_calloc(unsigned long count, unsigned long size)
 {{
@@ -138,11 +139,11 @@ MONKEYS_OWN void *__wrap_calloc(unsigned long count, unsigned long size)
 
     if (__builtin_mul_overflow(count, size, &all))
         return 0;
-    return monkeys_block(0, all);
+    return monkeys_block(0, all, 0);
 }}
 MONKEYS_OWN void *__wrap_aligned_alloc(unsigned long to, unsigned long size)
 {{
-    return monkeys_block(to, size);
+    return monkeys_block(to, size, 0xff);
 }}
 MONKEYS_OWN void __wrap_free(void *at)
 {{
@@ -161,7 +162,7 @@ MONKEYS_OWN void __wrap_free(void *at)
 }}
 MONKEYS_OWN void *__wrap_realloc(void *at, unsigned long size)
 {{
-    void *new = monkeys_block(0, size);
+    void *new = monkeys_block(0, size, 0xff);
     unsigned long had = at ? ((struct monkeys_head *)at - 1)->size : 0;
 
     if (new && had)
