@@ -232,6 +232,36 @@ def test_constants_have_a_bound() -> None:
     assert refused.value.rule == "constants"
 
 
+NOT_HELD = "value cannot be converted to type"
+
+
+@pytest.mark.parametrize("line, text", [
+    ("z = torch.full((4,), 1e10, dtype=torch.float16)", NOT_HELD),
+    ("z = torch.full((4,), -1e39)", NOT_HELD),
+    ("z = torch.full((4,), 300, dtype=torch.uint8)", NOT_HELD),
+    ("z = torch.full((4,), 1 << 40, dtype=torch.int32)", NOT_HELD),
+    ("z = torch.full((4,), float('inf'), dtype=torch.int32)", NOT_HELD),
+    ("z = x.half().fill_(1e5)", NOT_HELD),
+    ("z = x.new_full((4,), 1e5, dtype=torch.float16)", NOT_HELD),
+    ("z = F.pad(x.half(), (1, 1), value=1e5)", NOT_HELD),
+])  # fmt: skip
+def test_what_torch_raises_is_raised_when_it_is_recorded(line: str, text: str) -> None:
+    with pytest.raises(Failure) as failed:
+        record(forward(line), X, claims="cpu")
+    assert (failed.value.stage, failed.value.type) == ("call", "RuntimeError")
+    assert text in failed.value.text
+
+
+@pytest.mark.parametrize("line", [
+    "z = torch.full((4,), 65504, dtype=torch.float16)",
+    "z = torch.full((4,), -float('inf'), dtype=torch.float16)",
+    "z = torch.full((4,), 255, dtype=torch.uint8).float()",
+    "z = torch.full((4,), True, dtype=torch.int8).float()",
+])  # fmt: skip
+def test_what_torch_takes_is_recorded(line: str) -> None:
+    repeats(forward(line), X)
+
+
 def test_an_error_of_the_candidate_is_its_own() -> None:
     with pytest.raises(Failure) as failed:
         record(forward("z = x.view(7)"), X)

@@ -250,10 +250,11 @@ class Memory:
 
 
 def as_dtype(value: Any, dtype: torch.dtype) -> int | float | bool:
-    """The number as a tensor of this dtype takes it."""
-    if dtype == torch.bool:
-        return bool(value)
-    return float(value) if dtype.is_floating_point else int(value)
+    """The number as a tensor of this dtype takes it; torch raises if it cannot. (On a CPU torch takes
+    any for a single element.)"""
+    with plainly():
+        held = torch.full((2,), value, dtype=dtype)
+    return float(value) if dtype.is_floating_point else held[0].item()
 
 
 @contextlib.contextmanager
