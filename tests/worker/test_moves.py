@@ -233,6 +233,7 @@ def test_constants_have_a_bound() -> None:
 
 
 NOT_HELD = "value cannot be converted to type"
+ONE_PLACE = "refers to a single memory location. Please clone()"
 
 
 @pytest.mark.parametrize("line, text", [
@@ -244,6 +245,11 @@ NOT_HELD = "value cannot be converted to type"
     ("z = x.half().fill_(1e5)", NOT_HELD),
     ("z = x.new_full((4,), 1e5, dtype=torch.float16)", NOT_HELD),
     ("z = F.pad(x.half(), (1, 1), value=1e5)", NOT_HELD),
+    ("z = x.clone()\nz[:, 1:].copy_(z[:, :-1])", ONE_PLACE),
+    ("z = x.clone()\nz[..., 1:] = z[..., :-1]", ONE_PLACE),
+    ("z = x[0, :3, :3].clone()\nz.copy_(z.t())", ONE_PLACE),
+    ("z = x.clone()\nz[:1].expand(2, 3, 4).copy_(x)", ONE_PLACE),
+    ("z = x.clone().flatten()\nz.unfold(0, 4, 2)[:5] = x[0, 0]", ONE_PLACE),
 ])  # fmt: skip
 def test_what_torch_raises_is_raised_when_it_is_recorded(line: str, text: str) -> None:
     with pytest.raises(Failure) as failed:
@@ -257,6 +263,10 @@ def test_what_torch_raises_is_raised_when_it_is_recorded(line: str, text: str) -
     "z = torch.full((4,), -float('inf'), dtype=torch.float16)",
     "z = torch.full((4,), 255, dtype=torch.uint8).float()",
     "z = torch.full((4,), True, dtype=torch.int8).float()",
+    "z = x.clone()\nz[..., :2] = z[..., 2:]",
+    "z = x.clone()\nz[..., ::2].copy_(z[..., 1::2])",
+    "z = x.clone()\nz[:, 1:].copy_(z[:, :-1].clone())",
+    "z = x.clone()\nz[0] = z[1]\nz.copy_(z)",
 ])  # fmt: skip
 def test_what_torch_takes_is_recorded(line: str) -> None:
     repeats(forward(line), X)

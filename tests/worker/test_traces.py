@@ -4,9 +4,11 @@ read lies outside what the judge has."""
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "worker"))
 
 from judge import traces  # noqa: E402
-from judge.traces import BadTrace, Buffer, Refused  # noqa: E402
+from judge.traces import BadTrace, Buffer, Refused, View  # noqa: E402
+from shared import overlap  # noqa: E402
 
 INPUTS = [Buffer("input", 0, 4 * 12, "float32"), Buffer("input", 1, 8 * 4, "int64")]
 STATE = {"weight": Buffer("state", "weight", 4 * 6, "float32"),
@@ -111,6 +114,14 @@ HOSTILE = {
     "a write that goes backwards": ((*FIRST, "nodes", 0, "to", 4), [-4, 1]),
     "a source that goes backwards out of its buffer": ((*FIRST, "nodes", 1, "from", 2), 2),
     "a write into an expanded tensor": ((*FIRST, "nodes", 0, "to", 4), [0, 1]),
+    "a write whose elements share memory": ((*FIRST, "nodes", 0, "to", 4), [2, 1]),
+    "a copy of rows to the rows below": ((*FIRST, "nodes", 1),
+        {"op": "copy", "to": [2, "float32", 4, [2, 4], [4, 1]], "from": [2, "float32", 0, [2, 4], [4, 1]]}),
+    "a copy of a matrix to its transpose": ((*FIRST, "nodes", 1),
+        {"op": "copy", "to": [2, "float32", 0, [3, 3], [3, 1]], "from": [2, "float32", 0, [3, 3], [1, 3]]}),
+    "a copy that turns its own elements round": ((*FIRST, "nodes", 1),
+        {"op": "copy", "to": [2, "float32", 0, [12], [1]], "from": [2, "float32", 11, [12], [-1]]}),
+    "one memory as two buffers": ((*FIRST, "buffers", 1, "index"), 0),
     "a copy between different shapes": ((*FIRST, "nodes", 1, "from"), [0, "float32", 0, [4, 3], [3, 1]]),
     "a copy from an int64 buffer as float": ((*FIRST, "nodes", 1, "from"), [1, "float32", 0, [3, 4], [0, 0]]),
     "a copy from a float buffer as int32": ((*FIRST, "nodes", 1, "from", 1), "int32"),
@@ -152,6 +163,38 @@ def changed(header: dict, path: tuple, value: object) -> dict:
 def test_it_is_refused(name: str) -> None:
     with pytest.raises((BadTrace, Refused)):
         parse(changed(honest(), *HOSTILE[name]))
+
+
+@pytest.mark.parametrize("to, source", [
+    ([0, [3, 2], [4, 1]], [2, [3, 2], [4, 1]]),  # halves of each row
+    ([0, [6], [2]], [1, [6], [2]]),  # every other element
+    ([0, [6], [2]], [11, [6], [-2]]),
+    ([0, [2, 4], [4, 1]], [8, [2, 4], [0, 1]]),  # one row to two others
+    ([4, [3], [1]], [4, [3], [1]]),  # elements to themselves
+])  # fmt: skip
+def test_a_copy_within_one_memory_whose_elements_do_not_meet_is_read(to: list, source: list) -> None:
+    node = {"op": "copy", "to": [2, "float32", *to], "from": [2, "float32", *source]}
+    assert parse(changed(honest(), (*FIRST, "nodes", 1), node)).calls[0].nodes[1].source
+
+
+def test_views_meet_where_their_elements_do() -> None:
+    chance = random.Random(1)
+
+    def drawn() -> tuple[View, set[int]]:
+        sizes = [chance.choice((0, 1, 2, 3, 4, 4, 4)) for _ in range(chance.randint(0, 3))]
+        strides = [chance.choice((-7, -3, -1, 0, 1, 2, 3, 4, 5, 8, 12)) for _ in sizes]
+        made = View(0, "float32", chance.randint(0, 40), tuple(sizes), tuple(strides))
+        places = itertools.product(*map(range, sizes))
+        return made, {made.offset + sum(i * s for i, s in zip(place, strides)) for place in places}
+
+    met = 0
+    for _ in range(5000):
+        (a, its), (b, others) = drawn(), drawn()
+        assert overlap.meet(a, b) == bool(its & others), (a, b)
+        met += bool(its & others)
+    assert 500 < met < 4500
+    huge = View(0, "float32", 0, (1 << 20,) * 4, (999983, 999979, 999961, 999959))
+    assert overlap.meet(huge, replace(huge, offset=1)), "what takes long to find out"
 
 
 @pytest.mark.parametrize("data", [

@@ -4,7 +4,6 @@ The recorder runs the candidate's Python, which may have replaced it entirely, s
 from a hostile peer. It is read here, once, into values of known kinds and sizes; anything else
 raises BadTrace. launches.py reads the launches."""
 
-import functools
 import gc
 import itertools
 import json
@@ -13,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import torch
+from shared import overlap
 from shared.program import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
@@ -35,6 +34,8 @@ RANGES = {"bool": (0, 1)} | {
     for sign in ("", "u")
 }  # of integers
 FLOATS = {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
+
+CLONE = "the result would depend on the order of its elements; move what you .clone() first"
 
 
 class BadTrace(Exception):
@@ -91,24 +92,7 @@ class View:
         return True
 
     def overlaps_itself(self, expanded: tuple[int, ...] = ()) -> bool:
-        """Whether two elements may share memory, other than those along dimensions that are
-        expanded here and in `expanded`, strides of a view of the same shape."""
-        reach = 0
-        meant = expanded or (1,) * len(self.shape)
-        kept = [(s, n) for s, n, m in zip(self.strides, self.shape, meant) if s or m]
-        for stride, n in sorted(kept):
-            if n > 1 and stride <= reach:
-                return True
-            reach += (n - 1) * stride
-        return False
-
-
-    def addresses(self) -> torch.Tensor:
-        """Where its elements begin, in elements of its buffer."""
-        found = torch.tensor([self.offset])
-        for n, stride in zip(self.shape, self.strides):
-            found = (found[:, None] + torch.arange(n) * stride).reshape(-1)
-        return found
+        return overlap.overlaps_itself(self.shape, self.strides, expanded)
 
     def last(self) -> int:
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
@@ -123,12 +107,6 @@ def crossing(views: Sequence[View]) -> frozenset[tuple[int, int]]:
         if a.buffer == b.buffer and a.count() and b.count()
         and (a.dtype != b.dtype or a.offset <= b.last() and b.offset <= a.last())
     )  # fmt: skip
-
-
-@functools.lru_cache(maxsize=64)
-def meet(a: View, b: View) -> bool:
-    """Whether two views that cross have an element in the same memory."""
-    return a.dtype != b.dtype or a.offset == b.offset or bool(torch.isin(a.addresses(), b.addresses()).any())
 
 
 Alias = tuple  # "input" or "state", its index or name, offset, shape and strides in elements
@@ -191,7 +169,8 @@ class Call:
 
     def shares(self, but: frozenset[tuple[int, int]]) -> bool:
         """Whether two outputs, other than those pairs, have an element in the same memory."""
-        return any(meet(self.outputs[i], self.outputs[j]) for i, j in crossing(self.outputs) - but)
+        pairs = ((self.outputs[i], self.outputs[j]) for i, j in crossing(self.outputs) - but)
+        return any(a.dtype != b.dtype or overlap.meet(a, b) for a, b in pairs)
 
     def rewritten(self) -> set[int]:
         """What is kept from before, and overwritten as a whole before the first launch."""
@@ -391,6 +370,9 @@ class _Reader:
         buffers = [self.buffer(b) for b in listed(raw["buffers"], BUFFERS, "the buffers")]
         if setup and any(b.kind in ("input", "kept") for b in buffers):
             raise BadTrace("the setup uses inputs")
+        places = [_memory_at(i, buffers) for i, b in enumerate(buffers) if b.kind != "const"]
+        if len(set(places)) < len(places):
+            raise BadTrace("one memory as two buffers")
         call, self.values = Call(buffers, [], raw), dict(self.made)
         for node in listed(raw["nodes"], NODES, "the nodes"):
             call.nodes.append(self.node(_of_type(dict, node, "a node"), buffers, setup))
@@ -478,13 +460,15 @@ class _Reader:
             raise BadTrace("the setup changes inputs or state")
         if held.kind == "input" and not held.changes:
             raise Refused("input-mutated", "forward changes an input that the reference leaves alone")
-        if any(s == 0 and n > 1 for s, n in zip(to.strides, to.shape)):
-            raise BadTrace("a write into an expanded tensor")
+        if to.overlaps_itself():
+            raise Refused("move-overlaps", "elements that a copy or fill writes share memory: " + CLONE)
         if op == "copy":
             source = self.view(raw["from"], buffers, backwards=True)
             self.own_dtype(source, buffers)
             if source.shape != to.shape:
                 raise BadTrace("a copy between different shapes")
+            if source.buffer == to.buffer and source != to and overlap.meet(source, to):
+                raise Refused("move-overlaps", "a copy reads memory that it also writes: " + CLONE)
             known = self.known(source.buffer, buffers)
             check_cast(source.dtype, to.dtype, known)
             before = self.known(to.buffer, buffers)

@@ -18,6 +18,7 @@ from recorder.fakes import Refused
 from recorder.memory import Memory, Store, as_dtype
 from recorder.moves import Add, Copy, Fill, Move, View, castable, whole_store
 from recorder.origins import Origins
+from shared import overlap
 from shared.program import ITEM
 
 CONSTANTS = 64 << 20  # bytes in all
@@ -28,6 +29,10 @@ ADDRESSES = (
     "what the kernel reads and writes: pass the tensors themselves as arguments, launch the kernel "
     "once for each group, or put the groups into one tensor (torch.cat) and pass offsets"
 )
+
+# What torch raises, as far as it looks.
+ONE_PLACE = ("written-to tensor refers to a single memory location. Please clone() the tensor before "
+             "performing the operation.")  # fmt: skip
 
 
 class Call:
@@ -80,6 +85,8 @@ class Trace:
         to = move.to
         if to.count == 0:
             return
+        if overlap.overlaps_itself(to.shape, to.strides):
+            raise RuntimeError(f"unsupported operation: more than one element of the {ONE_PLACE}")
         self._make_writable(to.store)
         if isinstance(move, Copy):
             self._record_copy(to, move.source, name)
@@ -111,6 +118,8 @@ class Trace:
         if value is not None:
             self.record(Fill(to, value), name)
             return
+        if to.store is source.store and to != source and overlap.meet(to, source):
+            raise RuntimeError(f"unsupported operation: some elements of the input tensor and the {ONE_PLACE}")
         if not castable(source.dtype, to.dtype):
             raise Refused(
                 f"dispatch:aten.{name}",
