@@ -27,7 +27,7 @@ recording = False  # by adapter.py; nothing is computed here in any process
 # variable that was never set has a value, and the stack has no number of its own for each process. The
 # functions of the machine's headers are declared there, and not defined.
 _FLAGS = (
-    "-std=c11 -D_DEFAULT_SOURCE -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math "
+    "-std=c11 -D_DEFAULT_SOURCE -Dtypeof=__typeof__ -O3 -fPIC -ffp-contract=on -fno-math-errno -fno-trapping-math "
     "-fno-strict-aliasing -ftrivial-auto-var-init=pattern -fno-stack-protector -U_FORTIFY_SOURCE "
     "-D__NO_INLINE__ -Wall -Wno-unused-function -Wno-unknown-pragmas "
     "-Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion "
