@@ -87,6 +87,8 @@ HONEST = {
     "half_floats": "void f(float *x) { _Float16 h = (_Float16)x[0]; x[0] = (float)(h * h); }\n",
     "a_gnu_function": "#define _GNU_SOURCE\n#include <math.h>\nvoid f(float *x) { float s, c; sincosf(x[0], &s, &c); x[0] = s + exp10f(c); }\n",
     "own_function": "static float exp10f(float v) { return v; }\nvoid f(float *x) { x[0] = exp10f(x[0]); }\n",
+    "types_of_what_is_given": "#define MOST(a, b) ({ typeof(a) u = (a); __typeof__(b) v = (b); u > v ? u : v; })\n"
+                  "#undef M_PI\n#include <math.h>\n#undef PI\n#define PI 3.0f\nvoid f(float *x) { x[0] = MOST(x[1], PI + M_PI); }\n",
     "words": "void f(float *x) { const char *s = \"__asm__ %: # // \\\" \\\\ ?\"; int end = 0, asm_ = '\\'', _t = s[0]; x[end] = asm_ + _t; }\n",
     "options": "#pragma GCC optimize(\"O3\", \"-ffast-math\")\n#pragma GCC optimize (\"tree-vectorize,omit-frame-pointer,no-tree-loop-distribute-patterns\")\n"
                "#pragma GCC optimize 3\nvoid f(float *x) { x[0] = 0; }\n",
@@ -105,6 +107,13 @@ def test_honest_c_stays_what_it_is(name: str) -> None:
     text = plain(source)
     plain_c.check(text)
     assert plain(text) == text
+
+
+@pytest.mark.parametrize("define", ["#define FLT_ROUNDS FLT_ROUNDS", "#undef FLT_ROUNDS", "#und\\\nef FLT_ROUNDS"])
+def test_a_word_is_not_a_headers_macro_behind_the_checks_back(define: str) -> None:
+    """Headers are read again where the text is compiled: there the word would be a builtin."""
+    with pytest.raises(BuildError, match=r"kernel.c: line \d: a macro of a header is undefined or defined as something else"):
+        plain(f"#include <float.h>\n{define}\n" + KERNEL.format("x[0] = FLT_ROUNDS;"))
 
 
 @pytest.mark.parametrize("code", [

@@ -98,25 +98,26 @@ def word(arg: object) -> int:
 
 
 def _plain_text(source: str, names: list[str], toolchain: Toolchain) -> str:
-    """The text that is compiled."""
-    raw = _preprocessed(plain_c.prepared(source), toolchain)
-    text = plain_c.flat(source, raw, toolchain.source_name)
+    """The text that is compiled. That is preprocessed again, for its headers: what it says itself must
+    be the same then, or the words that are checked are not those that are compiled."""
+    text = _flattened(source, toolchain)
     try:
         plain_c.check(text)
         plain_c.check(" ".join(names))
+        plain_c.check_same(text, _flattened(text, toolchain))
     except plain_c.NotPlain as problem:
         raise BuildError(f"{toolchain.source_name}: {problem}") from None
     return text
 
 
-def _preprocessed(source: str, toolchain: Toolchain) -> str:
+def _flattened(source: str, toolchain: Toolchain) -> str:
     with tempfile.TemporaryDirectory() as folder:
         toolchain = replace(toolchain, output_flags=("-E", "-dI"))
-        compile_text(Path(folder), source, "calls", [], toolchain, "raw.i")
+        compile_text(Path(folder), plain_c.prepared(source), "calls", [], toolchain, "raw.i")
         raw = Path(folder, "raw.i")
         if raw.stat().st_size > _RAW_BYTES:
             raise BuildError(f"{toolchain.source_name}: with its macros expanded it is too long")
-        return raw.read_bytes().decode(errors="replace")
+        return plain_c.flat(source, raw.read_bytes().decode(errors="replace"), toolchain.source_name)
 
 
 def _c_library(text: str, launches: list, toolchain: Toolchain) -> bytes:

@@ -15,6 +15,7 @@ refuses whatever a preprocessor would still have to do.
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from shared.native_source import LINE_MARKER
 
@@ -156,6 +157,15 @@ def check(text: str) -> None:
         else:
             words += [(word, number) for word in _line_words(line, number)]
     _check_words(words)
+
+
+def check_same(text: str, again: str) -> None:
+    """Raises NotPlain unless `again`, made of the text in the same way, says the same."""
+    pairs = zip_longest(text.split("\n"), again.split("\n"), fillvalue="")
+    for number, (line, other) in enumerate(pairs, 1):
+        if line.split() != other.split():
+            raise NotPlain(f"line {number}: a macro of a header is undefined or defined as something else: "
+                           "give yours another name")  # fmt: skip
 
 
 def _check_directive(line: str, number: int) -> None:
