@@ -87,13 +87,14 @@ struct row_task {
 };
 void store_task(struct store *s, const struct row_task *r);
 
-/* A call to a model. Written when money is reserved for it (`state` "open"), when
- * the reservation grows, and when it ends. Key: purpose, asked, try. The last
- * row counts, but an answered call never changes. */
+/* A call to a model: one asking of a question, which purpose and asked identify.
+ * Written when money is reserved for it (`state` "open"), when the reservation
+ * grows, and when it ends. Key: purpose, asked, try. The last row counts, but an
+ * answered call never changes. */
 struct row_call {
     const char *purpose; /* "plan", "code", "evolve", "review", "embed", … */
     const char *asked;   /* hash of what is asked */
-    int64_t try;         /* from 1: how often it was asked */
+    int64_t try;         /* from 1: which asking of the question it is */
     int64_t task, attempt; /* what it is for; -1 and 0: no task */
     const char *state;     /* "open", "answered", "failed", "lost" */
     const char *prompt /* blob: the messages */, *prompt_hash;
@@ -104,7 +105,8 @@ struct row_call {
     int64_t reserved_usd_micro, reserved_tokens;
     int64_t cost_usd_micro, cost_tokens;
     int64_t assumed_usd_micro; /* of the cost: what nobody metered */
-    int64_t requests, wall_us, asked_at, answered_at;
+    int64_t requests; /* sent by the process that ended it; open, lost: 0 */
+    int64_t wall_us, asked_at, answered_at;
 };
 void store_call(struct store *s, const struct row_call *r);
 
