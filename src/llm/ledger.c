@@ -25,7 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call ends after so many failures of its client, which retries by itself. */
+/* A question is given up after so many failed tries, and its task is set aside until the
+ * run is resumed. The client repeats requests, too, but by default a try has used them up
+ * in half a minute, and a provider may fail for longer. */
 #define FAILURES 5
 
 enum word {
@@ -35,7 +37,7 @@ enum word {
     WORD_NO_ROOM,   /* parked: nobody can make room */
     WORD_STOP,      /* it has not gone out, and will not */
     WORD_HEIR,      /* joined: the one that asked is gone, ask yourself */
-    WORD_ANSWERED,  /* the answer is complete */
+    WORD_OVER,      /* `out` is complete: answered, failed or broken */
     WORD_CANCELLED, /* so is the coroutine */
 };
 
@@ -49,6 +51,7 @@ struct stored_call {
     struct llm_cost held; /* reserved by a call that has no reply yet */
 };
 
+/* A question under way, with all its tries. */
 struct call {
     struct ledger *l;
     struct ledger_question q;
@@ -289,18 +292,20 @@ static void call_tell(struct call *c, enum word w)
     co_happen(&c->told);
 }
 
-/* Waits until all rows are on disk. */
-static enum word call_stored(struct call *c)
+/* Waits until all rows are on disk. -1: they will not be, and `w` ends the call. */
+static int call_wait_for_disk(struct call *c, enum word *w)
 {
     struct err *e = arena_alloc(c->memory, sizeof(*e));
 
     if (store_wait(c->l->part.store, e) == 0)
-        return WORD_DONE;
-    if (e->kind == ERR_INTERRUPT)
-        return WORD_CANCELLED;
-    c->out->end = LEDGER_BROKEN;
-    c->out->err = e;
-    return WORD_ANSWERED;
+        return 0;
+    *w = WORD_CANCELLED;
+    if (e->kind != ERR_INTERRUPT) {
+        c->out->end = LEDGER_BROKEN;
+        c->out->err = e;
+        *w = WORD_OVER;
+    }
+    return -1;
 }
 
 /* ---- the open calls ---- */
@@ -693,7 +698,7 @@ static enum word call_hear_client(struct call *c)
 
     while ((w = call_hear(c)) == WORD_RESERVED) {
         call_store_reservation(c);
-        if ((w = call_stored(c)) != WORD_DONE)
+        if (call_wait_for_disk(c, &w) < 0)
             return w;
         llm_go(c->sent);
         if (c->l->stopping)
@@ -707,15 +712,15 @@ static enum word call_hear_client(struct call *c)
 /* The reply is on disk before it is used. */
 static enum word call_keep_reply(struct call *c)
 {
-    enum word w = call_stored(c);
+    enum word w;
 
-    if (w != WORD_DONE)
+    if (call_wait_for_disk(c, &w) < 0)
         return w;
     c->stored->storing = false;
     c->out->end = LEDGER_ANSWERED;
     c->out->text = c->reply.text;
     c->out->cut = c->stored->cut;
-    return WORD_ANSWERED;
+    return WORD_OVER;
 }
 
 /* True: it is tried again. */
@@ -732,14 +737,15 @@ static bool call_failed_once(struct call *c)
     return false;
 }
 
-/* Reserve, store, send, store: as often as it takes. Returns the word that ends it:
- * WORD_ANSWERED when `out` is complete. */
+/* A try is: reserve, store, send, store. There is another while call_failed_once() says
+ * so. Returns WORD_OVER when `out` is complete, else the word that cut the call short:
+ * WORD_NO_ROOM, WORD_STOP or WORD_CANCELLED. */
 static enum word call_pay(struct call *c)
 {
     bool freed = false; /* what a try has left of its reservation */
 
     for (;;) {
-        enum word w = WORD_DONE;
+        enum word w;
         bool no_room = !call_hand_over(c);
 
         if (!no_room) {
@@ -759,7 +765,7 @@ static enum word call_pay(struct call *c)
         } else if (c->reply.outcome == LLM_ANSWERED || !call_failed_once(c)) {
             queue_unpark(c->l);
             return c->reply.outcome == LLM_ANSWERED ? call_keep_reply(c)
-                                                    : WORD_ANSWERED;
+                                                    : WORD_OVER;
         }
     }
 }
@@ -787,7 +793,7 @@ static void call_end(struct call *c, enum word w)
         c->joined = j->next;
         j->leader = NULL;
         copy_answer(c->out, j->memory, j->out);
-        call_tell(j, WORD_ANSWERED);
+        call_tell(j, WORD_OVER);
     }
     queue_look(l);
 }
@@ -795,12 +801,12 @@ static void call_end(struct call *c, enum word w)
 /* A reply that is in the store, or on its way there: then it is waited for. */
 static enum word answer_from_store(struct call *c)
 {
-    enum word w = c->stored->storing ? call_stored(c) : WORD_DONE;
     struct ledger_answer *out = c->out;
     struct err *e;
     struct buf b = BUF_INIT;
+    enum word w;
 
-    if (w != WORD_DONE)
+    if (c->stored->storing && call_wait_for_disk(c, &w) < 0)
         return w;
     c->stored->storing = false;
     e = arena_alloc(c->memory, sizeof(*e));
@@ -813,7 +819,7 @@ static enum word answer_from_store(struct call *c)
         out->text = arena_str(c->memory, buf_view(&b));
     }
     buf_release(&b);
-    return WORD_ANSWERED;
+    return WORD_OVER;
 }
 
 static bool has_reply(const struct stored_call *k)
@@ -845,7 +851,7 @@ int ledger_ask(struct ledger *l, const struct ledger_question *q,
         loop_remove(l->part.loop, c.defer);
         if (c.leader)
             call_leave(&c);
-        else if (w != WORD_ANSWERED)
+        else if (w != WORD_OVER)
             open = NULL; /* it is the leader now */
     } else {
         call_link(&c);

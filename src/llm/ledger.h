@@ -25,11 +25,12 @@
  * first caller is cancelled, the next one asks and pays again, unless the reply has
  * come: that is stored and remembered, whoever is cancelled.
  *
- * A call that will fit under the cap once other calls have ended waits in the
- * client. One that the client refuses, or whose shared reservation cannot be made, is parked
- * and tried again when a call ends or a shared reservation is closed. When only parked calls
- * are left, they end with LEDGER_NO_BUDGET, in the order of asking. If one of the
- * callers stops the ledger, the remaining ones end with LEDGER_STOPPED.
+ * Room under the cap. If a call does not fit now, but would if the calls in flight turned
+ * out to cost nothing, the client keeps it and waits. Otherwise it refuses the call, and
+ * the ledger parks it; it also parks a call whose shared reservation does not fit. Parked
+ * calls are tried again when a call ends or a shared reservation is closed. When only
+ * parked calls are left, they end with LEDGER_NO_BUDGET, in the order of asking. If a
+ * caller that hears so stops the ledger, the rest end with LEDGER_STOPPED.
  *
  * A client is the struct llm that sends the calls (llm/llm.h). A client is
  * patient if its provider may take days to answer, and sending a request again
