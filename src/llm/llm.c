@@ -69,9 +69,9 @@ struct llm {
     bool warned_estimate;
 };
 
-static void call_finish(struct llm_call *c, enum llm_outcome outcome,
-                        const char *error);
-static void call_ended(void *arg, const struct send_result *r);
+static void call_fail(struct llm_call *c, enum llm_outcome outcome,
+                      const char *error);
+static void call_on_result(void *arg, const struct send_result *r);
 static void pump_soon(struct llm *l);
 static void pump_in(struct llm *l, int64_t ns);
 
@@ -355,8 +355,7 @@ static bool pump_fund(struct llm *l)
             pump_in(l, LOOK_AGAIN);
             return false;
         }
-        call_finish(c, LLM_NO_BUDGET,
-                    "the next request could exceed the budget");
+        call_fail(c, LLM_NO_BUDGET, "the next request could exceed the budget");
         return true;
     }
     c->held = c->worst;
@@ -412,13 +411,13 @@ static bool pump_send(struct llm *l)
         c->began_ns = now;
     call_move(c, &l->away);
     l->sent++;
-    c->send =
-        l->provider->type->send(l->provider, &c->request, call_ended, c, &e);
+    c->send = l->provider->type->send(l->provider, &c->request, call_on_result,
+                                      c, &e);
     if (!c->send)
-        call_ended(c, &(struct send_result){.outcome = e.kind == ERR_SYSTEM
-                                                           ? SEND_RETRY
-                                                           : SEND_REFUSED,
-                                            .error = e.text});
+        call_on_result(c, &(struct send_result){.outcome = e.kind == ERR_SYSTEM
+                                                               ? SEND_RETRY
+                                                               : SEND_REFUSED,
+                                                .error = e.text});
     return true;
 }
 
@@ -471,7 +470,7 @@ static void call_settle(struct llm_call *c, struct llm_cost real)
     c->held = (struct llm_cost){0};
 }
 
-static void call_over(struct llm_call *c, struct llm_reply *r)
+static void call_reply(struct llm_call *c, struct llm_reply *r)
 {
     struct llm *l = c->llm;
     r->requests = c->requests;
@@ -482,8 +481,8 @@ static void call_over(struct llm_call *c, struct llm_reply *r)
     pump_soon(l);
 }
 
-static void call_finish(struct llm_call *c, enum llm_outcome outcome,
-                        const char *error)
+static void call_fail(struct llm_call *c, enum llm_outcome outcome,
+                      const char *error)
 {
     struct llm_reply r = {.outcome = outcome,
                           .text = STR_LIT(""),
@@ -494,7 +493,7 @@ static void call_finish(struct llm_call *c, enum llm_outcome outcome,
                           .error = error};
 
     call_settle(c, (struct llm_cost){0});
-    call_over(c, &r);
+    call_reply(c, &r);
 }
 
 bool llm_withdraw(struct llm_call *c)
@@ -503,9 +502,9 @@ bool llm_withdraw(struct llm_call *c)
         return false;
     loop_remove(c->llm->loop, c->timer);
     c->timer = 0;
-    call_finish(c, LLM_FAILED,
-                c->requests ? "withdrawn before it was sent again"
-                            : "withdrawn before it was sent");
+    call_fail(c, LLM_FAILED,
+              c->requests ? "withdrawn before it was sent again"
+                          : "withdrawn before it was sent");
     return true;
 }
 
@@ -609,7 +608,7 @@ static void call_answered(struct llm_call *c, const struct send_result *r)
     call_settle(c, real);
     reply.cost = cost_add(c->lost, real);
     reply.assumed = reply.usage.estimated ? reply.cost : c->lost;
-    call_over(c, &reply);
+    call_reply(c, &reply);
 }
 
 /* ---- no answer ---- */
@@ -633,7 +632,7 @@ static void call_again(struct llm_call *c, const struct send_result *r)
     if (c->requests > l->rules.retries) {
         why = xasprintf("%s (after %d request%s)", r->error, c->requests,
                         c->requests == 1 ? "" : "s");
-        call_finish(c, LLM_FAILED, why);
+        call_fail(c, LLM_FAILED, why);
         free(why);
         return;
     }
@@ -678,7 +677,7 @@ static void call_not_answered(struct llm_call *c, const struct send_result *r)
         return;
     case SEND_REFUSED:
         rate_take(&c->llm->tokens, -c->rated, tick_now_ns());
-        call_finish(c, LLM_REFUSED, r->error);
+        call_fail(c, LLM_REFUSED, r->error);
         return;
     case SEND_ANSWERED:
         break;
@@ -686,7 +685,7 @@ static void call_not_answered(struct llm_call *c, const struct send_result *r)
     BUG("outcome %d", r->outcome);
 }
 
-static void call_ended(void *arg, const struct send_result *r)
+static void call_on_result(void *arg, const struct send_result *r)
 {
     struct llm_call *c = arg;
     struct send_result masked = *r;
