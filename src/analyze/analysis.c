@@ -121,18 +121,18 @@ static int analysis_make(void *arg, const char *table, struct err *e)
 {
     struct analysis *a = arg;
     char *merge = xasprintf("analyze/merge/%s", table);
-    char *made = xasprintf("analyze/made/%s", table);
+    char *derived = xasprintf("analyze/derived/%s", table);
     const char *query = query_text(merge);
     int rc;
 
     if (query)
         rc = analysis_merge_all(a, table, query, e);
-    else if (query_text(made))
-        rc = analysis_rows(a, made + strlen("analyze/"), 0, NULL, NULL, e);
+    else if (query_text(derived))
+        rc = analysis_rows(a, derived + strlen("analyze/"), 0, NULL, NULL, e);
     else
         rc = query_fail(a->db, table, e);
     free(merge);
-    free(made);
+    free(derived);
     return rc;
 }
 

@@ -3,9 +3,11 @@
  * docs/ANALYZE.md says what each one means.
  *
  * Runs are read one by one (SQLite attaches ten at most): merge/NAME.sql selects rows of
- * a run, which go into a table of that name; made/NAME.sql makes one of others. Both are
- * made when the first statement names them. Sums are taken in merge/ where the rows of
- * a run would be many. programs.c has the functions that read programs. */
+ * a run, which go into a table of that name; derived/NAME.sql makes one of others. Both
+ * are made when the first statement names them. A query of merge/ is put after tried.sql,
+ * so it begins with SELECT, or with a comma for another table of that WITH; its first
+ * parameter is :nr, the number of the run. Sums are taken in merge/ where the rows of a
+ * run would be many. programs.c has the functions that read programs. */
 #ifndef ANALYZE_ANALYSIS_H
 #define ANALYZE_ANALYSIS_H
 

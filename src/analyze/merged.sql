@@ -1,4 +1,4 @@
--- What several tables ask of the merged rows, and of those of made/.
+-- What several tables ask of the merged rows, and of those of derived/.
 CREATE VIEW strategy AS
 SELECT nr, CASE WHEN max(retrieval = 'coverage') THEN 'coverage'
     WHEN count(*) > 1 THEN 'alternating' ELSE retrieval END AS retrieval

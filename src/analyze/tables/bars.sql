@@ -1,5 +1,5 @@
 WITH passed AS (
-    SELECT run.*, ifnull(iif(whole, sum(pass_at_k(tries, correct, 1)),
+    SELECT run.*, ifnull(iif(whole, sum(pass_at_k(made, correct, 1)),
         1.0 * count(*) FILTER (WHERE solved_at = 1)) / tasks, 0.0) AS share
     FROM run LEFT JOIN task USING (nr) GROUP BY nr)
 SELECT name AS run, dsl AS language, model, method, iif(whole, attempts, 1) AS N,

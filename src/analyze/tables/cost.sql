@@ -1,5 +1,5 @@
 WITH paid AS (
-    SELECT run.*, (SELECT ifnull(sum(tries), 0) FROM tasks WHERE tasks.nr = run.nr) AS made,
+    SELECT run.*, (SELECT ifnull(sum(made), 0) FROM tasks WHERE tasks.nr = run.nr) AS made,
         ifnull(sum(answered), 0) AS calls, ifnull(sum(input), 0) AS input,
         ifnull(sum(output), 0) AS output, ifnull(sum(usd_micro), 0) AS usd_micro
     FROM run LEFT JOIN calls USING (nr) GROUP BY nr)

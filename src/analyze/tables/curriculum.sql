@@ -20,7 +20,7 @@ FROM run LEFT JOIN divided USING (nr) ORDER BY nr;
 
 SELECT format('%s: %d of its pieces were never tried', run.name, count(*)) AS note
 FROM run JOIN tasks USING (nr)
-WHERE piece AND NOT tasks.skipped AND tries = 0
+WHERE piece AND NOT tasks.skipped AND made = 0
 GROUP BY nr ORDER BY nr;
 
 SELECT format('%d other task%s solved by none of the runs', n, iif(n = 1, ' was', 's were')) AS note

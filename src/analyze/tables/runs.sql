@@ -1,7 +1,7 @@
 SELECT name AS run, dsl AS language, model, method, tasks, solved,
     wilson_low(solved, tasks) * tasks AS "low:1",
     wilson_high(solved, tasks) * tasks AS "high:1",
-    ifnull(sum(tries), 0) AS attempts,
+    ifnull(sum(made), 0) AS attempts,
     ifnull(sum(input), 0) AS "tokens in",
     ifnull(sum(output), 0) AS "tokens out",
     ifnull(sum(usd_micro), 0) / 1e6 AS "dollars:6",

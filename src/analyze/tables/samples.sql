@@ -8,11 +8,11 @@ part AS ( -- each level, if there are several; then all of them (NULL)
     UNION ALL SELECT nr, NULL FROM run)
 SELECT name AS run, dsl AS language, model, method, ifnull(part.level, 'all') AS level,
     count(ord) AS tasks, attempts AS N,
-    iif(whole, 1.0 * sum(correct) / sum(tries), NULL) AS "accuracy:%",
+    iif(whole, 1.0 * sum(correct) / sum(made), NULL) AS "accuracy:%",
     1.0 * count(solved_at) / count(ord) AS "coverage:%",
     1.0 * count(*) FILTER (WHERE solved_at = 1) / count(ord) AS "first:%",
     (SELECT json_group_object('pass@' || k, iif(whole AND k <= attempts, (
-        SELECT sum(pass_at_k(tries, correct, k)) / count(*) FROM task AS t
+        SELECT sum(pass_at_k(made, correct, k)) / count(*) FROM task AS t
         WHERE t.nr = part.nr AND (part.level IS NULL OR t.level = part.level)), NULL))
      FROM shown) AS "*%"
 FROM part JOIN run USING (nr)

@@ -2,8 +2,8 @@
 -- made them all.
 CREATE TABLE run AS
 WITH counted AS (
-    SELECT nr, count(*) AS tasks, count(solved_at) AS solved, min(tries) AS least,
-        max(tries) AS most
+    SELECT nr, count(*) AS tasks, count(solved_at) AS solved, min(made) AS least,
+        max(made) AS most
     FROM task GROUP BY nr),
 known AS (
     SELECT nr,
