@@ -26,9 +26,9 @@
 struct co;
 typedef void co_fn(void *arg);
 
-/* Runs `fn` at once, until its first wait. NULL: it is over already. Else the
- * coroutine is gone when `fn` returns, which whoever holds it must hear from
- * `fn`. It may be started from within another one. */
+/* Runs `fn` at once, until its first wait. NULL: `fn` has returned already. Otherwise
+ * the result is valid until `fn` returns, which has to see to it that nobody uses it
+ * any more. A coroutine may start others. */
 struct co *co_start(co_fn *fn, void *arg);
 /* Has it unwind: before this returns, if it waits; else from its next wait on. */
 void co_cancel(struct co *c);

@@ -24,7 +24,8 @@ struct archive {
     struct entry *entry; /* entry n is entry[n - 1] */
     size_t len, cap;
     int64_t version;
-    struct map retired; /* "problem/solution"; NULL: restored */
+    /* Sets: any value but NULL says that the key is in it. */
+    struct map retired; /* "problem/solution" */
     struct map tasks;   /* hashes of the tasks that there are entries for */
 };
 

@@ -1,10 +1,9 @@
 /* resume.c: the rows of a run, brought back.
  *
- * A run that continues makes the same decisions again, and takes from here what came of
- * them: it cannot be told by a row alone what the search would do next, since that
- * depends on all that stood in the archive when a prompt was made. So entries do not
- * simply join: each waits for the barrier that it joined at, and the versions that
- * attempts have seen are kept. A verdict that a crash cut off from its attempt is used,
+ * A run that continues makes all its decisions again, and takes from here what came of
+ * them. The rows do not say what to do next: that follows from what was in the archive
+ * when a prompt was built. So entries do not simply join: each waits for the barrier that
+ * it joined at, and the versions that attempts have seen are kept. A verdict that a crash cut off from its attempt is used,
  * and not judged again: another judgement could differ, and an attempt that has been
  * seen by a reviewer would be paid for twice. */
 #include "search/resume.h"
