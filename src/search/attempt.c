@@ -182,8 +182,9 @@ static bool shows_the_same(const struct attempt *a, const struct find_hit *hit,
     return true;
 }
 
-/* Chooses as when the reply was asked for that is in the store: in eager order,
- * entries may have joined since. 0: no choice gives that prompt. */
+/* The question was asked before, with `prompt`: makes the choice that gave that prompt.
+ * In eager order entries may have joined since, so this goes back through the sizes that
+ * the archive has had. 0: none of them gives that prompt. */
 static int choose_as_asked(struct attempt *a, const char *prompt, struct err *e)
 {
     struct find_hit tried[MAX_EXAMPLES] = {{0}};
@@ -372,8 +373,8 @@ static int attempt_code(struct attempt *a)
     if (attempt_ask(a, s->method->two_stage ? PROMPT_CODE : PROMPT_EVOLVE,
                     &reply) < 0)
         return -1;
-    if (s->method->evolves && s->opt.diff)
-        parent_code(a, &parent, &e);
+    if (s->method->evolves && s->opt.diff && parent_code(a, &parent, &e) < 0)
+        return attempt_broken(a, &e);
     got = extract(a, &reply, parent, &code, &feedback);
     if (got == EXTRACT_CODE)
         take_code(a, &code);
@@ -383,7 +384,7 @@ static int attempt_code(struct attempt *a)
                                   NULL, buf_view(&feedback));
     buf_release(&code);
     buf_release(&feedback);
-    return e.kind == ERR_NONE ? 0 : attempt_broken(a, &e);
+    return 0;
 }
 
 /* ---- the verdict ---- */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void entries_give(struct search *s, const struct task_state *t)
+void entries_give(struct search *s, struct task_state *t)
 {
     const struct finished *p = &t->finished[t->join_at - 1];
     struct search_own own = {.task = t->task,
@@ -25,13 +25,14 @@ void entries_give(struct search *s, const struct task_state *t)
                              .code = p->code,
                              .record = p->record};
 
-    if (s->part.shared && !t->given)
-        s->part.shared->own(&own, s->part.shared->arg);
-    s->task[t->ord].given = true;
+    if (!s->part.shared || t->given)
+        return;
+    s->part.shared->own(&own, s->part.shared->arg);
+    t->given = true;
 }
 
 /* What the reviewer reads at the end is given away after that. */
-static void give_now(struct search *s, const struct task_state *t)
+static void give_now(struct search *s, struct task_state *t)
 {
     if (strcmp(s->opt.reviewer, "end") != 0)
         entries_give(s, t);
@@ -74,7 +75,6 @@ static void entries_join(struct search *s, struct task_state *t,
             row.ported = ported;
         }
         row.entry = t->entry = archive_join(s->archive, &x, version);
-        store_blob_as(st, x.problem, t->source);
         store_entry(st, &row);
         t->joined = true;
         give_now(s, t);
@@ -174,10 +174,11 @@ static void join_if_due(struct search *s, size_t task, int64_t version)
         entries_join(s, t, version);
 }
 
-/* After stored entries, kernels of all rounds join that had to wait for those;
- * else the kernels of this round, in its order. A crash may have left only the
- * first entries of a barrier in the store. The others then get the same
- * version, unless an attempt has seen the archive without them. */
+/* Stored entries join first. Once the last of them has joined, all kernels join that
+ * had to wait for it, whatever their round. If none was left, the kernels of this round
+ * join, in its order. A crash may have left only the first entries of a barrier in the
+ * store. The others then get the same version, unless an attempt has seen the archive
+ * without them. */
 void entries_join_at_barrier(struct search *s)
 {
     bool held_back = resume_entry(s->resume) != NULL;

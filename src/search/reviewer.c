@@ -248,7 +248,7 @@ static void withdraw_refused(struct last_look *k)
     int64_t version = archive_version(s->archive) + 1;
 
     for (size_t i = 0; i < s->task_len; i++) {
-        const struct task_state *t = &s->task[i];
+        struct task_state *t = &s->task[i];
 
         if (t->joined && !k->refused[i])
             entries_give(s, t);

@@ -149,6 +149,6 @@ size_t entries_add_news(struct search *s, int64_t shared_version,
                         const struct search_example *x, size_t n);
 /* Gives a kernel that has joined to the shared archive, once, if there is
  * one. */
-void entries_give(struct search *s, const struct task_state *t);
+void entries_give(struct search *s, struct task_state *t);
 
 #endif
