@@ -1,6 +1,7 @@
 /* view.h: a run opened for reading, also while it is running: every task, each
- * attempt with its calls, examples and verdict, each entry of the archive, for
- * what follows a run or counts all of it. What shows a part of a run asks a query (query.h).
+ * attempt with its calls, examples and verdict, each entry of the archive. What follows
+ * a run or counts all of it uses it: the page, reports, the summary. What shows or copies
+ * a part of a run asks queries (query.h): `show`, `analyze`, exports.
  *
  * Rows are read when the view is opened and when it is refreshed. Texts
  * (prompts, replies, code, records) stay in the store until you ask for one by
