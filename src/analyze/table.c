@@ -351,7 +351,7 @@ static void table_print_text(const struct table *t, struct buf *out)
         width[c] = table_column_width(t, c);
         right[c] = table_is_number_column(t, c);
     }
-    for (size_t line = 0; line <= table_rows(t); line++) {
+    for (size_t line = 0; t->columns && line <= table_rows(t); line++) {
         for (size_t c = 0; c < t->columns; c++) {
             struct cell cell = table_at(t, line, c);
 
@@ -446,7 +446,7 @@ static void table_print_md(const struct table *t, struct buf *out)
 {
     if (t->name)
         buf_printf(out, "### %s\n\n%s.\n\n", t->name, t->what);
-    for (size_t line = 0; line <= table_rows(t); line++) {
+    for (size_t line = 0; t->columns && line <= table_rows(t); line++) {
         for (size_t c = 0; c < t->columns; c++) {
             struct cell cell = table_at(t, line, c);
 
@@ -526,7 +526,8 @@ static void table_print_csv(const struct table *t, struct buf *out)
         table_put_csv(key, out);
         free(key);
     }
-    buf_putc(out, '\n');
+    if (t->columns)
+        buf_putc(out, '\n');
     for (size_t r = 0; r < table_rows(t); r++) {
         for (size_t c = 0; c < t->columns; c++) {
             buf_puts(out, c ? "," : "");

@@ -16,7 +16,7 @@ elsewhere ran --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --batc
 elsewhere all --dsl c-cpu --device cpu --tasks tasks/starter --attempts 2 --method sampling --no-stop \
     --force --no-timing --cassette sampling.jsonl
 is $status 0 "runs to analyse end"
-for kind in full timed similar words empty; do
+for kind in full timed similar words empty doubtful; do
     python3 tests/cli/analyze/made.py "$work/ran" $kind "$work/$kind"
 done
 # recompute COMMAND RUN…: nothing differs.
@@ -98,6 +98,10 @@ table unsolved words
 is "$out" "run,task,family,length,operators,attempts,needed,in_guide,in_examples,in_code,never_visible
 words,level1/d,reduction,3,LayerNorm > exp > cumsum,1 compile_error,3,,1,0,\"LayerNorm, cumsum\"
 words,level1/e,reduction,2,exp > sum,1 wrong_values,2,,1,2," "unsolved: cumsum was never to be seen"
+
+run analyze --table unsolved doubtful
+[ $status = 0 ] && like "$out" "unsolved: *
+every task is solved" "… and no table of them is no error"
 
 # ---- what cannot be filled, and formats ----
 run analyze empty
