@@ -418,7 +418,7 @@ static int run_and_show(struct run *r, const struct run_settings *s,
 /* NULL when none is asked for, or when it cannot be had: that is no reason not
  * to run. */
 static struct web_beside *run_start_page(const struct run_settings *s,
-                                         struct web_listen *where)
+                                         struct httpd_listen *where)
 {
     const struct opt_list none = {0};
     struct err e = ERR_INIT;
@@ -426,7 +426,7 @@ static struct web_beside *run_start_page(const struct run_settings *s,
 
     if (!s->serve)
         return NULL;
-    if (web_listen_open(s->serve[0] ? s->serve : NULL, &none, where, &e) == 0)
+    if (httpd_listen_open(s->serve[0] ? s->serve : NULL, &none, where, &e) == 0)
         page = web_beside_start(s->out, where, &e);
     if (!page) {
         log_warn("no page: %s; the run continues without one. To see it, run: "
@@ -435,7 +435,7 @@ static struct web_beside *run_start_page(const struct run_settings *s,
         return NULL;
     }
     log_info("see the run at %s", where->url);
-    web_listen_warn(where);
+    httpd_listen_warn(where);
     return page;
 }
 
@@ -443,11 +443,11 @@ static int run_search(struct run_settings *s, enum run_how how, struct err *e)
 {
     struct err late = ERR_INIT;
     struct web_beside *page;
-    struct web_listen where;
+    struct httpd_listen where;
     struct run *r;
     int rc;
 
-    if (s->serve && s->serve[0] && web_listen_check(s->serve, e) < 0)
+    if (s->serve && s->serve[0] && httpd_listen_check(s->serve, e) < 0)
         return -1;
     r = run_open(s, how, e);
     if (!r)

@@ -13,7 +13,7 @@ struct serve_values {
 #define VALUES struct serve_values
 static const struct opt serve_table[] = {
     {"listen", 0, OPT_TEXT, "HOST:PORT",
-     "where to listen; port 0 is any free one (default: " WEB_LISTEN
+     "where to listen; port 0 is any free one (default: " HTTPD_LISTEN
      ", or another port if that one is in use)",
      AT(listen)},
     {"host", 0, OPT_LIST, "NAME",
@@ -31,7 +31,7 @@ static void serve_on_signal(int signo, void *arg)
 
 /* Until a signal comes. */
 static int serve_until_stopped(struct web_live *live,
-                               const struct web_listen *where, struct err *e)
+                               const struct httpd_listen *where, struct err *e)
 {
     struct loop *l = loop_new(e);
     struct web_server *s = NULL;
@@ -43,7 +43,7 @@ static int serve_until_stopped(struct web_live *live,
     if (s) {
         printf("%s\n", where->url);
         cmd_flush();
-        web_listen_warn(where);
+        httpd_listen_warn(where);
         loop_run(l);
         web_server_end(s);
         web_server_free(s);
@@ -55,7 +55,7 @@ static int serve_until_stopped(struct web_live *live,
 static int serve_command(struct cmd_call *call, struct err *e)
 {
     const struct serve_values *v = call->values;
-    struct web_listen where;
+    struct httpd_listen where;
     struct web_live live;
     int rc;
 
@@ -63,10 +63,10 @@ static int serve_command(struct cmd_call *call, struct err *e)
         return err_set(e, ERR_USAGE, "give the folder of a run");
     if (web_live_open(call->r.rest, call->r.rest_len, &live, e) < 0)
         return -1;
-    rc = web_listen_open(v->listen, &v->host, &where, e);
+    rc = httpd_listen_open(v->listen, &v->host, &where, e);
     if (rc == 0) {
         rc = serve_until_stopped(&live, &where, e);
-        web_listen_close(&where);
+        httpd_listen_close(&where);
     }
     web_live_close(&live);
     return rc;

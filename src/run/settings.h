@@ -15,7 +15,7 @@ struct run_settings {
     const char *dsl, *method, *retrieval, *order, *reviewer, *threshold;
     const char *phases, *out, *prompts, *guide, *embeddings, *embedding_model;
     const char *spool_before; /* resume: the --spool folder so far */
-    const char *serve;        /* where to show the run: see web_listen.h */
+    const char *serve;        /* where to show the run: see httpd_listen.h */
     int64_t attempts, examples, pack_seeds, batch, slots, seed;
     int64_t islands, history;
     const char *curriculum;          /* a level; NULL: tasks are not divided */

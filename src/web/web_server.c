@@ -1,21 +1,18 @@
-/* web_server.c: libmicrohttpd on our loop. We accept connections ourselves, so that one
- * that is idle can make room. */
+/* web_server.c: which path has which view, and what open pages are told. */
 #include "web/web_server.h"
 
 #include "analyze/views.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "io/httpd.h"
 #include "web/page.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- the runs that are shown ---- */
@@ -125,18 +122,6 @@ struct web_routes {
     } kept[VIEWS];
 };
 
-/* The Content-Security-Policy of what is no page. */
-#define WEB_NOTHING "default-src 'none'; frame-ancestors 'none'"
-
-struct web_answer {
-    unsigned status;
-    const char *type;
-    const char *policy; /* NULL: WEB_NOTHING */
-    struct str fixed; /* p not NULL: it stays as it is while the server runs */
-    struct web_text *shared; /* not NULL: it is this, which the caller drops */
-    struct buf body;         /* otherwise */
-};
-
 /* ---- answers ---- */
 
 static void web_put_json(struct buf *out, json_t *j)
@@ -150,7 +135,7 @@ static void web_put_json(struct buf *out, json_t *j)
     json_decref(j);
 }
 
-static void web_fail(struct web_answer *a, unsigned status, const char *why)
+static void web_fail(struct httpd_answer *a, unsigned status, const char *why)
 {
     a->status = status;
     buf_reset(&a->body);
@@ -205,17 +190,20 @@ static struct web_text *web_new_text(json_t *j)
     return t;
 }
 
-static void web_text_drop(struct web_text *t)
+static void web_text_drop(void *text)
 {
+    struct web_text *t = text;
+
     if (t && --t->refs == 0)
         free(t);
 }
 
 /* Made once for all who ask, until there is news. */
 static void web_answer_view(struct web_routes *r, size_t which,
-                            struct web_answer *a)
+                            struct httpd_answer *a)
 {
     struct err e = ERR_INIT;
+    struct web_text *t;
     json_t *j;
 
     if (r->kept[which].version != r->live->version) {
@@ -229,8 +217,11 @@ static void web_answer_view(struct web_routes *r, size_t which,
         r->kept[which].version = r->live->version;
     }
     a->status = 200;
-    a->shared = r->kept[which].text;
-    a->shared->refs++;
+    t = r->kept[which].text;
+    t->refs++;
+    a->shared = (struct str){t->data, t->n};
+    a->release = web_text_drop;
+    a->owner = t;
 }
 
 /* ---- what is new in the grid ---- */
@@ -251,7 +242,7 @@ static bool web_read_since(struct str text, int64_t *out, size_t n)
 }
 
 static void web_answer_news(struct web_live *l, const char *text,
-                            struct web_answer *a)
+                            struct httpd_answer *a)
 {
     int64_t *since = xcalloc(l->runs, sizeof(*since));
     struct run_view **runs = list_runs(l);
@@ -268,19 +259,19 @@ static void web_answer_news(struct web_live *l, const char *text,
 
 /* ---- a task ---- */
 
-static bool web_number_arg(const struct web_request *q, const char *name,
+static bool web_number_arg(const struct httpd_target *q, const char *name,
                            int64_t most, int64_t *out)
 {
-    const char *text = web_request_arg(q, name);
+    const char *text = httpd_target_arg(q, name);
 
     *out = 0;
     return !text || str_to_i64(str_of(text), 0, most, out);
 }
 
-static void web_answer_task(struct web_live *l, const struct web_request *q,
-                            struct web_answer *a)
+static void web_answer_task(struct web_live *l, const struct httpd_target *q,
+                            struct httpd_answer *a)
 {
-    const char *id = web_request_arg(q, "id");
+    const char *id = httpd_target_arg(q, "id");
     struct err e = ERR_INIT;
     int64_t run, attempt;
     struct run_task *t;
@@ -305,8 +296,8 @@ static void web_answer_task(struct web_live *l, const struct web_request *q,
 
 /* ---- all of them ---- */
 
-static bool web_answer_api(struct web_routes *r, const struct web_request *q,
-                           struct web_answer *a)
+static bool web_answer_api(struct web_routes *r, const struct httpd_target *q,
+                           struct httpd_answer *a)
 {
     const struct web_live_run *closed = web_closed_run(r->live);
     const size_t prefix = strlen("/api/");
@@ -321,8 +312,8 @@ static bool web_answer_api(struct web_routes *r, const struct web_request *q,
         which++;
     if (closed)
         web_fail(a, 503, closed->why.text);
-    else if (strcmp(name, "grid") == 0 && web_request_arg(q, "since"))
-        web_answer_news(r->live, web_request_arg(q, "since"), a);
+    else if (strcmp(name, "grid") == 0 && httpd_target_arg(q, "since"))
+        web_answer_news(r->live, httpd_target_arg(q, "since"), a);
     else if (which < VIEWS)
         web_answer_view(r, which, a);
     else if (strcmp(name, "task") == 0)
@@ -332,8 +323,9 @@ static bool web_answer_api(struct web_routes *r, const struct web_request *q,
     return true;
 }
 
-static void web_routes_answer(struct web_routes *r, const struct web_request *q,
-                              struct web_answer *a)
+static void web_routes_answer(struct web_routes *r,
+                              const struct httpd_target *q,
+                              struct httpd_answer *a)
 {
     if (strcmp(q->path, "/") == 0) {
         a->status = 200;
@@ -387,479 +379,136 @@ static void web_routes_release(struct web_routes *r)
 #define TICK_NS  (250 * TICK_MS)
 #define ALIVE_NS (15 * TICK_S) /* a stream hears something this often */
 #define END_NS   TICK_S
-enum { MEMORY_BYTES = 16384, ACCEPT_AT_ONCE = 64 };
 
-/* A connection. Those that wait for a request are in a list, oldest first. */
-struct client {
-    int fd;
-    bool idle;
-    struct client *before, *after;
-};
-
-struct stream {
+/* A page that is open: it hears what is new when it can take it. */
+struct page_stream {
     struct web_server *server;
-    struct MHD_Connection *connection;
-    bool suspended, ended;
+    struct httpd_stream *out;
+    bool ended;
     int64_t version; /* of web_live: what it was told */
     int64_t told_ns;
-    struct buf out; /* what of the last event is not yet sent */
-    size_t sent;
-    struct stream *next;
+    struct page_stream *next;
 };
 
 struct web_server {
     struct loop *loop;
-    const struct web_listen *where;
     struct web_live *live;
     struct web_routes routes;
-    struct MHD_Daemon *daemon;
-    uint64_t listen_id, epoll_id, timer_id;
-    size_t clients, most;
-    struct client idle; /* the list's anchor */
-    struct stream *stream;
+    struct httpd *http;
+    uint64_t timer_id;
+    struct page_stream *stream;
     size_t streams;
-    bool deaf, ending;
+    bool ending;
 };
 
-/* ---- connections ---- */
-
-static void web_unlink_client(struct client *c)
+static bool page_stream_fill(struct buf *out, void *arg)
 {
-    if (!c->idle)
-        return;
-    c->before->after = c->after;
-    c->after->before = c->before;
-    c->idle = false;
-}
+    struct page_stream *t = arg;
 
-static void web_set_idle(struct web_server *s, struct client *c)
-{
-    web_unlink_client(c);
-    c->before = s->idle.before;
-    c->after = &s->idle;
-    c->before->after = c->after->before = c;
-    c->idle = true;
-}
-
-static void web_on_connection(void *arg, struct MHD_Connection *connection,
-                              void **context,
-                              enum MHD_ConnectionNotificationCode code)
-{
-    struct web_server *s = arg;
-    struct client *c = *context;
-
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        c = xcalloc(1, sizeof(*c));
-        c->fd = MHD_get_connection_info(connection,
-                                        MHD_CONNECTION_INFO_CONNECTION_FD)
-                    ->connect_fd;
-        s->clients++;
-        web_set_idle(s, c);
-        *context = c;
-    } else {
-        s->clients--;
-        web_unlink_client(c);
-        free(c);
+    if (t->version < t->server->live->version) {
+        web_routes_event(t->server->live, out);
+        t->version = t->server->live->version;
+    } else if (t->server->ending && !t->ended) {
+        buf_puts(out, "event: end\ndata: {}\n\n");
+        t->ended = true;
+    } else if (tick_now_ns() - t->told_ns >= ALIVE_NS) {
+        buf_puts(out, ":\n\n");
     }
-}
-
-static struct client *web_client_of(struct MHD_Connection *connection)
-{
-    return MHD_get_connection_info(connection,
-                                   MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-        ->socket_context;
-}
-
-/* Closes the connection that has been idle longest. */
-static bool web_make_room(struct web_server *s)
-{
-    struct client *c = s->idle.after;
-
-    if (c == &s->idle)
-        return false;
-    web_unlink_client(c);
-    shutdown(c->fd, SHUT_RDWR);
-    MHD_run(s->daemon);
+    if (out->len)
+        t->told_ns = tick_now_ns();
     return true;
 }
 
-static void web_refuse(int fd)
+static void page_stream_done(void *arg)
 {
-    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                               "Connection: close\r\nRetry-After: 5\r\n"
-                               "Content-Length: 0\r\n\r\n";
-
-    if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) < 0) {
-        /* It is closed in any case. */
-    }
-    close(fd);
-}
-
-static void web_on_accept(int fd, unsigned events, void *arg)
-{
-    struct web_server *s = arg;
-    struct sockaddr_storage from;
-    struct err ignored;
-
-    (void)events;
-    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
-        socklen_t size = sizeof(from);
-        int client = accept4(fd, (struct sockaddr *)&from, &size,
-                             SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-        if (client < 0 && (errno == EMFILE || errno == ENFILE)) {
-            /* The listener stays readable: rest until the next tick. */
-            web_make_room(s);
-            loop_set_interest(s->loop, s->listen_id, 0, &ignored);
-            s->deaf = true;
-        }
-        if (client < 0)
-            break;
-        if (s->clients >= s->most && !web_make_room(s))
-            web_refuse(client);
-        else
-            MHD_add_connection(s->daemon, client, (struct sockaddr *)&from,
-                               size);
-    }
-    MHD_run(s->daemon);
-}
-
-/* ---- streams of events ---- */
-
-static ssize_t web_read_stream(void *arg, uint64_t pos, char *into, size_t most)
-{
-    struct stream *t = arg;
-    size_t n;
-
-    (void)pos;
-    if (t->sent == t->out.len) {
-        buf_reset(&t->out);
-        t->sent = 0;
-        if (t->version < t->server->live->version) {
-            web_routes_event(t->server->live, &t->out);
-            t->version = t->server->live->version;
-        } else if (t->server->ending && !t->ended) {
-            buf_puts(&t->out, "event: end\ndata: {}\n\n");
-            t->ended = true;
-        } else if (tick_now_ns() - t->told_ns >= ALIVE_NS) {
-            buf_puts(&t->out, ":\n\n");
-        }
-    }
-    n = t->out.len - t->sent;
-    if (n > most)
-        n = most;
-    if (n) {
-        memcpy(into, t->out.data + t->sent, n);
-        t->sent += n;
-        t->told_ns = tick_now_ns();
-        return (ssize_t)n;
-    }
-    MHD_suspend_connection(t->connection);
-    t->suspended = true;
-    return 0;
-}
-
-static void web_free_stream(void *arg)
-{
-    struct stream *t = arg, **at = &t->server->stream;
+    struct page_stream *t = arg, **at = &t->server->stream;
 
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
     t->server->streams--;
-    buf_release(&t->out);
     free(t);
 }
 
-static struct MHD_Response *web_new_stream(struct web_server *s,
-                                           struct MHD_Connection *connection)
+static void web_answer_events(struct web_server *s, struct httpd_call *c,
+                              struct httpd_answer *a)
 {
-    struct stream *t = xcalloc(1, sizeof(*t));
-    struct MHD_Response *r;
+    struct page_stream *t;
 
-    *t = (struct stream){.server = s,
-                         .connection = connection,
-                         .told_ns = tick_now_ns(),
-                         .next = s->stream};
-    buf_init(&t->out, BUF_UNLIMITED);
+    if (s->streams == WEB_STREAMS) {
+        a->status = 503;
+        a->type = "text/plain; charset=utf-8";
+        a->fixed = STR_LIT("too many pages are open\n");
+        httpd_answer(c, a);
+        return;
+    }
+    t = xcalloc(1, sizeof(*t));
+    *t = (struct page_stream){
+        .server = s, .told_ns = tick_now_ns(), .next = s->stream};
     s->stream = t;
     s->streams++;
-    r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096,
-                                          web_read_stream, t, web_free_stream);
-    if (!r)
-        BUG("no memory for a response");
-    return r;
+    a->status = 200;
+    a->type = "text/event-stream";
+    t->out = httpd_answer_stream(c, a, page_stream_fill, page_stream_done, t);
 }
+
+static void web_on_call(struct httpd_call *c, void *arg)
+{
+    struct web_server *s = arg;
+    struct httpd_answer a = {0};
+
+    if (strcmp(c->target.path, "/api/events") == 0) {
+        web_answer_events(s, c, &a);
+        return;
+    }
+    web_live_look(s->live, false);
+    buf_init(&a.body, BUF_UNLIMITED);
+    web_routes_answer(&s->routes, &c->target, &a);
+    httpd_answer(c, &a);
+    buf_release(&a.body);
+}
+
+/* ---- the loop ---- */
 
 /* Wakes the streams that have something to say. */
 static void web_wake_streams(struct web_server *s)
 {
     int64_t now_ns = tick_now_ns();
 
-    for (struct stream *t = s->stream; t; t = t->next) {
-        if (!t->suspended || (t->version == s->live->version && !s->ending &&
-                              now_ns - t->told_ns < ALIVE_NS))
-            continue;
-        t->suspended = false;
-        MHD_resume_connection(t->connection);
-    }
-    MHD_run(s->daemon);
-}
-
-/* ---- requests ---- */
-
-/* A request, from its first line to its end. */
-struct asking {
-    struct str target;
-    bool begun;
-};
-
-static void *web_on_target(void *arg, const char *target,
-                           struct MHD_Connection *connection)
-{
-    struct asking *x = xcalloc(1, sizeof(*x));
-
-    (void)arg;
-    (void)connection;
-    x->target = str_of(xstrdup(target));
-    return x;
-}
-
-static void web_on_completed(void *arg, struct MHD_Connection *connection,
-                             void **context,
-                             enum MHD_RequestTerminationCode code)
-{
-    struct asking *x = *context;
-
-    (void)code;
-    web_set_idle(arg, web_client_of(connection));
-    if (!x)
-        return;
-    free((char *)x->target.p);
-    free(x);
-    *context = NULL;
-}
-
-static const struct {
-    const char *name, *value;
-} headers[] = {
-    {"X-Content-Type-Options", "nosniff"},
-    {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-};
-
-/* Sends the body `r` with the head that `a` describes. */
-static enum MHD_Result web_send_response(struct MHD_Connection *connection,
-                                         const struct web_answer *a,
-                                         struct MHD_Response *r)
-{
-    enum MHD_Result rc;
-
-    for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
-        MHD_add_response_header(r, headers[i].name, headers[i].value);
-    MHD_add_response_header(r, "Content-Security-Policy",
-                            a->policy ? a->policy : WEB_NOTHING);
-    MHD_add_response_header(r, "Content-Type", a->type);
-    MHD_add_response_header(r, "Cache-Control",
-                            a->fixed.p ? "no-cache" : "no-store");
-    if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        MHD_add_response_header(r, "Allow", "GET, HEAD");
-        MHD_add_response_header(r, "Connection", "close");
-    }
-    if (a->status == MHD_HTTP_SERVICE_UNAVAILABLE)
-        MHD_add_response_header(r, "Retry-After", "5");
-    rc = MHD_queue_response(connection, a->status, r);
-    MHD_destroy_response(r);
-    return rc;
-}
-
-static enum MHD_Result web_send_text(struct MHD_Connection *connection,
-                                     unsigned status, const char *text)
-{
-    struct web_answer a = {.status = status,
-                           .type = "text/plain; charset=utf-8"};
-
-    return web_send_response(
-        connection, &a,
-        MHD_create_response_from_buffer(strlen(text), (void *)text,
-                                        MHD_RESPMEM_PERSISTENT));
-}
-
-static void web_drop_shared(void *text)
-{
-    web_text_drop(text);
-}
-
-static enum MHD_Result web_send_answer(struct MHD_Connection *connection,
-                                       struct web_answer *a)
-{
-    struct MHD_Response *r;
-    size_t n = a->fixed.n;
-    char *text;
-
-    if (a->fixed.p) {
-        r = MHD_create_response_from_buffer(n, (void *)a->fixed.p,
-                                            MHD_RESPMEM_PERSISTENT);
-    } else if (a->shared) {
-        r = MHD_create_response_from_buffer_with_free_callback_cls(
-            a->shared->n, a->shared->data, web_drop_shared, a->shared);
-    } else {
-        text = buf_take(&a->body, &n);
-        r = MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
-    }
-    return web_send_response(connection, a, r);
-}
-
-static enum MHD_Result web_send_stream(struct web_server *s,
-                                       struct MHD_Connection *connection)
-{
-    struct web_answer a = {.status = MHD_HTTP_OK, .type = "text/event-stream"};
-
-    if (s->streams == WEB_STREAMS)
-        return web_send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                             "too many pages are open\n");
-    return web_send_response(connection, &a, web_new_stream(s, connection));
-}
-
-static enum MHD_Result web_answer(struct web_server *s,
-                                  struct MHD_Connection *connection,
-                                  struct str target)
-{
-    struct web_answer a = {0};
-    struct web_request q;
-    struct arena memory = {0};
-    enum MHD_Result rc;
-    int refused;
-
-    refused = web_request_parse(target, &memory, &q);
-    if (refused) {
-        rc = web_send_text(connection, (unsigned)refused, "bad request\n");
-    } else if (strcmp(q.path, "/api/events") == 0) {
-        rc = web_send_stream(s, connection);
-    } else {
-        web_live_look(s->live, false);
-        buf_init(&a.body, BUF_UNLIMITED);
-        web_routes_answer(&s->routes, &q, &a);
-        rc = web_send_answer(connection, &a);
-        buf_release(&a.body);
-    }
-    arena_release(&memory);
-    return rc;
-}
-
-/* The parameters are libmicrohttpd's.
- * NOLINTBEGIN(readability-function-size,readability-non-const-parameter) */
-static enum MHD_Result web_on_request(void *arg,
-                                      struct MHD_Connection *connection,
-                                      const char *url, const char *method,
-                                      const char *version, const char *upload,
-                                      size_t *upload_size, void **context)
-{
-    struct web_server *s = arg;
-    struct asking *x = *context;
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-                                                   MHD_HTTP_HEADER_HOST);
-
-    (void)url;
-    (void)version;
-    (void)upload;
-    (void)upload_size;
-    web_unlink_client(web_client_of(connection));
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return web_send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                             "only GET and HEAD are answered\n");
-    if (!web_request_host_ok(&s->where->hosts, host))
-        return web_send_text(
-            connection, MHD_HTTP_MISDIRECTED_REQUEST,
-            "this name is not served here; start the server with "
-            "--host NAME to allow it\n");
-    /* libmicrohttpd calls a second time; only then may a request without a
-     * body be answered and its connection kept. */
-    if (!x->begun) {
-        x->begun = true;
-        return MHD_YES;
-    }
-    return web_answer(s, connection, x->target);
-}
-/* NOLINTEND(readability-function-size,readability-non-const-parameter) */
-
-/* ---- the loop ---- */
-
-static void web_on_epoll(int fd, unsigned events, void *arg)
-{
-    struct web_server *s = arg;
-
-    (void)fd;
-    (void)events;
-    MHD_run(s->daemon);
+    for (struct page_stream *t = s->stream; t; t = t->next)
+        if (t->version != s->live->version || s->ending ||
+            now_ns - t->told_ns >= ALIVE_NS)
+            httpd_wake(t->out);
 }
 
 static void web_on_tick(void *arg)
 {
     struct web_server *s = arg;
-    struct err ignored;
 
-    if (s->deaf) {
-        s->deaf = false;
-        loop_set_interest(s->loop, s->listen_id, LOOP_READ, &ignored);
-    }
     if (s->streams)
         web_live_look(s->live, false);
-    web_wake_streams(s); /* and lets connections time out */
+    web_wake_streams(s);
     s->timer_id =
         loop_add_timer(s->loop, tick_now_ns() + TICK_NS, web_on_tick, s);
 }
 
 /* ---- start and end ---- */
 
-static size_t web_most_clients(void)
-{
-    struct rlimit files;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-        files.rlim_cur / 4 < WEB_CONNECTIONS)
-        return files.rlim_cur / 4 > 8 ? (size_t)(files.rlim_cur / 4) : 8;
-    return WEB_CONNECTIONS;
-}
-
-static int web_start_daemon(struct web_server *s, struct err *e)
-{
-    s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
-        NULL, NULL, web_on_request, s, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)s->most + ACCEPT_AT_ONCE, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)WEB_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, web_on_target, s,
-        MHD_OPTION_NOTIFY_COMPLETED, web_on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, web_on_connection, s, MHD_OPTION_END);
-    if (!s->daemon)
-        return err_sys(e, "libmicrohttpd cannot start");
-    return 0;
-}
-
 struct web_server *web_server_new(struct loop *l,
-                                  const struct web_listen *where,
+                                  const struct httpd_listen *where,
                                   struct web_live *live, struct err *e)
 {
     struct web_server *s = xcalloc(1, sizeof(*s));
-    int fd;
+    struct httpd_opts o = {.where = where,
+                           .allow = "GET, HEAD",
+                           .connections = WEB_CONNECTIONS,
+                           .on_call = web_on_call,
+                           .arg = s};
 
-    *s = (struct web_server){
-        .loop = l, .where = where, .live = live, .most = web_most_clients()};
-    s->idle.before = s->idle.after = &s->idle;
+    *s = (struct web_server){.loop = l, .live = live};
     web_routes_init(&s->routes, live);
-    if (web_start_daemon(s, e) < 0) {
-        web_routes_release(&s->routes);
-        free(s);
-        return NULL;
-    }
-    fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    s->epoll_id = loop_add_fd(l, fd, LOOP_READ, web_on_epoll, s, e);
-    s->listen_id = loop_add_fd(l, where->fd, LOOP_READ, web_on_accept, s, e);
-    if (!s->epoll_id || !s->listen_id) {
+    s->http = httpd_new(l, &o, e);
+    if (!s->http) {
         web_server_free(s);
         return NULL;
     }
@@ -871,7 +520,7 @@ void web_server_end(struct web_server *s)
 {
     int64_t until_ns = tick_now_ns() + END_NS;
 
-    loop_remove(s->loop, s->listen_id);
+    httpd_deafen(s->http);
     web_live_look(s->live, true);
     s->ending = true;
     web_wake_streams(s);
@@ -883,13 +532,9 @@ void web_server_end(struct web_server *s)
 
 void web_server_free(struct web_server *s)
 {
-    loop_remove(s->loop, s->listen_id);
-    loop_remove(s->loop, s->epoll_id);
     loop_remove(s->loop, s->timer_id);
-    for (struct stream *t = s->stream; t; t = t->next)
-        if (t->suspended)
-            MHD_resume_connection(t->connection);
-    MHD_stop_daemon(s->daemon);
+    if (s->http)
+        httpd_free(s->http);
     web_routes_release(&s->routes);
     free(s);
 }
@@ -897,7 +542,7 @@ void web_server_free(struct web_server *s)
 /* ---- beside a run: signals are for its own thread ---- */
 
 struct web_beside {
-    struct web_listen *where;
+    struct httpd_listen *where;
     struct loop *loop;
     struct web_live live;
     struct web_server *server;
@@ -908,9 +553,11 @@ struct web_beside {
 static void web_beside_on_stop(int fd, unsigned events, void *arg)
 {
     struct web_beside *b = arg;
+    eventfd_t count;
 
-    (void)fd;
     (void)events;
+    if (eventfd_read(fd, &count) < 0) /* else it would stop every later turn */
+        BUG("eventfd: errno %d", errno);
     loop_stop(b->loop);
 }
 
@@ -932,7 +579,7 @@ static void web_beside_release(struct web_beside *b)
         loop_free(b->loop);
     if (b->stop_fd >= 0)
         close(b->stop_fd);
-    web_listen_close(b->where);
+    httpd_listen_close(b->where);
     free(b);
 }
 
@@ -952,7 +599,7 @@ static int web_beside_start_thread(struct web_beside *b, struct err *e)
     return err_sys(e, "a thread");
 }
 
-struct web_beside *web_beside_start(const char *dir, struct web_listen *where,
+struct web_beside *web_beside_start(const char *dir, struct httpd_listen *where,
                                     struct err *e)
 {
     struct web_beside *b = xcalloc(1, sizeof(*b));

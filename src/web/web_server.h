@@ -1,24 +1,21 @@
 /* web_server.h: answers browsers over HTTP, on a loop: GET and HEAD, and a stream
  * of events that says when a run has news.
  *
- * Everything is bounded. There are at most WEB_CONNECTIONS connections (fewer
- * where few files may be open). A new connection replaces the one that has been
- * idle longest, so idle ones never lock anyone out; if all are busy, it gets
- * 503. Events do not queue up: a stream gets the current state when it can take
- * it. */
+ * Pages that are open hear what is new. Events do not queue up: a page gets the current
+ * state when it can take it. */
 #ifndef WEB_WEB_SERVER_H
 #define WEB_WEB_SERVER_H
 
 #include "base/err.h"
+#include "io/httpd_listen.h"
 #include "io/loop.h"
 #include "run/view.h"
-#include "web/web_listen.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WEB_CONNECTIONS = 256, WEB_STREAMS = 64, WEB_IDLE_S = 30 };
+enum { WEB_CONNECTIONS = 256, WEB_STREAMS = 64 };
 
 /* ---- the runs that a server shows, kept in memory and up to date. A check that finds no
  * change takes microseconds; otherwise only new rows are read. Runs that have ended are
@@ -50,7 +47,7 @@ struct web_server;
 
 /* All are borrowed until the server is freed. */
 struct web_server *web_server_new(struct loop *l,
-                                  const struct web_listen *where,
+                                  const struct httpd_listen *where,
                                   struct web_live *live, struct err *e);
 /* Looks at the runs once more, tells the streams that this is the end, and gives
  * them a second at most to ask for it and leave. */
@@ -62,7 +59,7 @@ void web_server_free(struct web_server *s);
 struct web_beside;
 
 /* Shows the run in `dir`; takes over the socket. */
-struct web_beside *web_beside_start(const char *dir, struct web_listen *where,
+struct web_beside *web_beside_start(const char *dir, struct httpd_listen *where,
                                     struct err *e);
 /* Shows how the run ended to whoever looks, then ends. */
 void web_beside_end(struct web_beside *b);

@@ -28,7 +28,7 @@ static void put_task(struct store *s, int64_t ord)
     ok(store_sync(s, &e) == 0, "a task is stored: %s", e.text);
 }
 
-static int connect_to(const struct web_listen *where)
+static int connect_to(const struct httpd_listen *where)
 {
     struct sockaddr_in a;
     socklen_t size = sizeof(a);
@@ -70,7 +70,7 @@ static bool hears(int fd, const char *word)
     return false;
 }
 
-static void test_crowd(const struct web_listen *where)
+static void test_crowd(const struct httpd_listen *where)
 {
     int crowd[CROWD], fd;
 
@@ -87,7 +87,7 @@ static void test_crowd(const struct web_listen *where)
 
 /* With the one that is there, one more than there may be; those that leave make
  * room. */
-static void test_streams(const struct web_listen *where)
+static void test_streams(const struct httpd_listen *where)
 {
     int fd[WEB_STREAMS];
 
@@ -113,12 +113,12 @@ static void test_beside(const char *dir)
     const struct opt_list none = {0};
     struct store *s = db_open(dir, STORE_NEW, NULL);
     struct err e = ERR_INIT;
-    struct web_listen where;
+    struct httpd_listen where;
     struct web_beside *b = NULL;
     int stream, page;
 
     put_task(s, 0);
-    if (web_listen_open("127.0.0.1:0", &none, &where, &e) == 0)
+    if (httpd_listen_open("127.0.0.1:0", &none, &where, &e) == 0)
         b = web_beside_start(dir, &where, &e);
     if (!ok(b != NULL, "a server starts: %s", e.text))
         return;

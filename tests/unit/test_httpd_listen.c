@@ -1,8 +1,8 @@
-/* test_web_request.c: the target of a request and its Host header, as browsers
+/* test_httpd_listen.c: the target of a request and its Host header, as browsers
  * and as attackers send them. */
 #include "base/mem.h"
+#include "io/httpd_listen.h"
 #include "tap.h"
-#include "web/web_listen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,34 +11,34 @@
 static void reads(const char *target, const char *path, const char *name,
                   const char *value)
 {
-    struct web_request q;
+    struct httpd_target q;
     struct arena a = {0};
     int rc;
 
-    rc = web_request_parse(str_of(target), &a, &q);
+    rc = httpd_target_parse(str_of(target), &a, &q);
     if (ok(rc == 0, "%s is read: %d", target, rc)) {
         is(q.path, path, "its path");
         if (name)
-            is(web_request_arg(&q, name), value, "its argument");
-        ok(!web_request_arg(&q, "other"), "and no other");
+            is(httpd_target_arg(&q, name), value, "its argument");
+        ok(!httpd_target_arg(&q, "other"), "and no other");
     }
     arena_release(&a);
 }
 
 static void refuses(struct str target, int status, const char *what)
 {
-    struct web_request q;
+    struct httpd_target q;
     struct arena a = {0};
     int rc;
 
-    rc = web_request_parse(target, &a, &q);
+    rc = httpd_target_parse(target, &a, &q);
     ok(rc == status, "%s: %d", what, rc);
     arena_release(&a);
 }
 
 static void test_targets(void)
 {
-    char *longest = xcalloc(1, WEB_TARGET_BYTES + 2);
+    char *longest = xcalloc(1, HTTPD_TARGET_BYTES + 2);
 
     reads("/", "/", NULL, NULL);
     reads("/api/grid?since=12", "/api/grid", "since", "12");
@@ -66,10 +66,10 @@ static void test_targets(void)
     refuses(STR_LIT("/a?x=%c0%ae"), 400, "a dot in two bytes");
     refuses(STR_LIT("/a?x=1&x=2"), 400, "an argument twice");
     refuses(STR_LIT("/?a&b&c&d&e&f&g&h&i"), 400, "too many arguments");
-    memset(longest, 'a', WEB_TARGET_BYTES + 1);
+    memset(longest, 'a', HTTPD_TARGET_BYTES + 1);
     longest[0] = '/';
-    refuses((struct str){longest, WEB_TARGET_BYTES}, 0, "the longest target");
-    refuses((struct str){longest, WEB_TARGET_BYTES + 1}, 414,
+    refuses((struct str){longest, HTTPD_TARGET_BYTES}, 0, "the longest target");
+    refuses((struct str){longest, HTTPD_TARGET_BYTES + 1}, 414,
             "one that is longer");
     free(longest);
 }
@@ -100,20 +100,19 @@ static void test_hosts(void)
                                       "10.0.0.1",
                                       "[fe80::1]",
                                       NULL};
-    struct web_request_hosts h = {names, 3, false};
+    struct httpd_hosts h = {names, 3, false};
 
     for (size_t i = 0; good[i]; i++)
-        ok(web_request_host_ok(&h, good[i]), "'%s' is ours", good[i]);
+        ok(httpd_host_ok(&h, good[i]), "'%s' is ours", good[i]);
     for (size_t i = 0; bad[i]; i++)
-        ok(!web_request_host_ok(&h, bad[i]), "'%s' is not", bad[i]);
-    ok(!web_request_host_ok(&h, NULL), "nor is none");
+        ok(!httpd_host_ok(&h, bad[i]), "'%s' is not", bad[i]);
+    ok(!httpd_host_ok(&h, NULL), "nor is none");
     h.any_address = true;
-    ok(web_request_host_ok(&h, "10.0.0.1:8123") &&
-           web_request_host_ok(&h, "[fe80::1]:8123"),
+    ok(httpd_host_ok(&h, "10.0.0.1:8123") &&
+           httpd_host_ok(&h, "[fe80::1]:8123"),
        "where every address is listened at, each is ours");
-    ok(!web_request_host_ok(&h, "evil.example") &&
-           !web_request_host_ok(&h, "10.0.0") &&
-           !web_request_host_ok(&h, "[]") && !web_request_host_ok(&h, "[::g]"),
+    ok(!httpd_host_ok(&h, "evil.example") && !httpd_host_ok(&h, "10.0.0") &&
+           !httpd_host_ok(&h, "[]") && !httpd_host_ok(&h, "[::g]"),
        "but no name");
 }
 
@@ -126,37 +125,37 @@ static void test_listening(void)
         "1.2.3:4",   "0.0.0.0:65536", NULL};
     const char *mine = "a.name";
     struct opt_list more = {&mine, 1, 1};
-    struct web_listen one, two;
+    struct httpd_listen one, two;
     struct err e = ERR_INIT;
 
     for (size_t i = 0; bad[i]; i++) {
         e = (struct err)ERR_INIT;
-        ok(web_listen_check(bad[i], &e) < 0 && e.kind == ERR_USAGE,
+        ok(httpd_listen_check(bad[i], &e) < 0 && e.kind == ERR_USAGE,
            "'%s' is no address: %s", bad[i], e.text);
     }
     e = (struct err)ERR_INIT;
-    if (!ok(web_listen_open("localhost:0", &more, &one, &e) == 0,
+    if (!ok(httpd_listen_open("localhost:0", &more, &one, &e) == 0,
             "a free port is found: %s", e.text))
         return;
     ok(strncmp(one.url, "http://127.0.0.1:", 17) == 0 && !one.public,
        "and said: %s", one.url);
-    ok(web_request_host_ok(&one.hosts, "a.name:1") &&
-           web_request_host_ok(&one.hosts, "127.0.0.1") &&
-           web_request_host_ok(&one.hosts, "localhost"),
+    ok(httpd_host_ok(&one.hosts, "a.name:1") &&
+           httpd_host_ok(&one.hosts, "127.0.0.1") &&
+           httpd_host_ok(&one.hosts, "localhost"),
        "it has its names");
     one.url[strlen(one.url) - 1] = '\0'; /* the slash at the end */
-    ok(web_listen_open(one.url + 7, &more, &two, &e) < 0 &&
+    ok(httpd_listen_open(one.url + 7, &more, &two, &e) < 0 &&
            e.kind == ERR_INPUT && strstr(e.text, "in use"),
        "a port that is in use is refused: %s", e.text);
-    web_listen_close(&one);
+    httpd_listen_close(&one);
     e = (struct err)ERR_INIT;
-    ok(web_listen_open("0.0.0.0:0", &more, &two, &e) == 0 && two.public &&
+    ok(httpd_listen_open("0.0.0.0:0", &more, &two, &e) == 0 && two.public &&
            two.hosts.any_address,
        "all addresses are public: %s", e.text);
-    web_listen_close(&two);
+    httpd_listen_close(&two);
 }
 
-SUITE(web_request)
+SUITE(httpd_listen)
 {
     test_targets();
     test_hosts();

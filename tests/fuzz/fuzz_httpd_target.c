@@ -1,6 +1,6 @@
-/* fuzz_web_request.c: any bytes as the target of a request, and as its Host
+/* fuzz_httpd_target.c: any bytes as the target of a request, and as its Host
  * header. */
-#include "web/web_listen.h"
+#include "io/httpd_listen.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,14 +21,14 @@ static void check(const char *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    struct web_request_hosts hosts = {names, 3, true};
+    struct httpd_hosts hosts = {names, 3, true};
     char *header = malloc(size + 1);
-    struct web_request q;
+    struct httpd_target q;
     struct arena a = {0};
 
     if (!header)
         abort();
-    if (web_request_parse((struct str){(const char *)data, size}, &a, &q) ==
+    if (httpd_target_parse((struct str){(const char *)data, size}, &a, &q) ==
         0) {
         if (q.path[0] != '/')
             abort();
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         memcpy(header, data, size);
     header[size] = '\0';
-    if (web_request_host_ok(&hosts, header) && strchr(header, '/'))
+    if (httpd_host_ok(&hosts, header) && strchr(header, '/'))
         abort();
     arena_release(&a);
     free(header);

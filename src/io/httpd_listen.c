@@ -1,5 +1,5 @@
-/* web_listen.c: an address in words to a socket that listens. */
-#include "web/web_listen.h"
+/* httpd_listen.c: an address in words to a socket that listens. */
+#include "io/httpd_listen.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,16 +24,16 @@ union address {
     struct sockaddr_in6 six;
 };
 
-static int web_listen_bad_address(const char *where, struct err *e)
+static int httpd_listen_bad_address(const char *where, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "'%s' is not HOST:PORT, such as " WEB_LISTEN
+                   "'%s' is not HOST:PORT, such as " HTTPD_LISTEN
                    " or [::1]:0; HOST is a numeric address or localhost",
                    where);
 }
 
-static int web_listen_read_address(const char *where, union address *out,
-                                   struct err *e)
+static int httpd_listen_read_address(const char *where, union address *out,
+                                     struct err *e)
 {
     char host[TCP_ADDRESS];
     const char *digits = NULL;
@@ -42,7 +42,7 @@ static int web_listen_read_address(const char *where, union address *out,
 
     if (tcp_split(where, host, &digits, e) < 0 ||
         !str_to_i64(str_of(digits), 0, 65535, &port))
-        return web_listen_bad_address(where, e);
+        return httpd_listen_bad_address(where, e);
     if (strcmp(host, "localhost") == 0)
         snprintf(host, sizeof(host), "127.0.0.1");
     *out = (union address){0};
@@ -57,24 +57,24 @@ static int web_listen_read_address(const char *where, union address *out,
         if (inet_pton(AF_INET, host, &out->four.sin_addr) == 1)
             return 0;
     }
-    return web_listen_bad_address(where, e);
+    return httpd_listen_bad_address(where, e);
 }
 
-static bool web_listen_is_loopback(const union address *a)
+static bool httpd_listen_is_loopback(const union address *a)
 {
     if (a->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&a->six.sin6_addr);
     return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
 }
 
-static bool web_listen_is_every(const union address *a)
+static bool httpd_listen_is_every(const union address *a)
 {
     if (a->any.sa_family == AF_INET6)
         return IN6_IS_ADDR_UNSPECIFIED(&a->six.sin6_addr);
     return a->four.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-static int web_listen_open_socket(const union address *a, struct err *e)
+static int httpd_listen_open_socket(const union address *a, struct err *e)
 {
     socklen_t size =
         a->any.sa_family == AF_INET6 ? sizeof(a->six) : sizeof(a->four);
@@ -94,8 +94,8 @@ static int web_listen_open_socket(const union address *a, struct err *e)
 }
 
 /* The address as a URL and as a Host header have it, without a port. */
-static void web_listen_name_address(const union address *a, char *out,
-                                    size_t size)
+static void httpd_listen_name_address(const union address *a, char *out,
+                                      size_t size)
 {
     char text[INET6_ADDRSTRLEN];
     bool six = a->any.sa_family == AF_INET6;
@@ -106,8 +106,8 @@ static void web_listen_name_address(const union address *a, char *out,
     snprintf(out, size, six ? "[%s]" : "%s", text);
 }
 
-static void web_listen_set_names(struct web_listen *l, const char *own,
-                                 const struct opt_list *more)
+static void httpd_listen_set_names(struct httpd_listen *l, const char *own,
+                                   const struct opt_list *more)
 {
     static const char *const always[] = {"localhost", "127.0.0.1", "[::1]"};
     size_t fixed = sizeof(always) / sizeof(*always), n = 0;
@@ -122,45 +122,45 @@ static void web_listen_set_names(struct web_listen *l, const char *own,
     l->hosts.names = n;
 }
 
-int web_listen_open(const char *where, const struct opt_list *names,
-                    struct web_listen *l, struct err *e)
+int httpd_listen_open(const char *where, const struct opt_list *names,
+                      struct httpd_listen *l, struct err *e)
 {
-    const char *text = where ? where : WEB_LISTEN;
+    const char *text = where ? where : HTTPD_LISTEN;
     union address a = {0};
     socklen_t size = sizeof(a);
     unsigned port;
 
-    *l = (struct web_listen){.fd = -1};
-    if (web_listen_read_address(text, &a, e) < 0)
+    *l = (struct httpd_listen){.fd = -1};
+    if (httpd_listen_read_address(text, &a, e) < 0)
         return -1;
-    l->fd = web_listen_open_socket(&a, e);
+    l->fd = httpd_listen_open_socket(&a, e);
     if (l->fd < 0 && !where && e->sys == EADDRINUSE) {
         *e = (struct err)ERR_INIT;
         a.four.sin_port = 0;
-        l->fd = web_listen_open_socket(&a, e);
+        l->fd = httpd_listen_open_socket(&a, e);
     }
     if (l->fd < 0)
         return err_wrap(e, "%s", text);
     if (getsockname(l->fd, &a.any, &size) < 0)
         BUG("getsockname: errno %d", errno);
-    web_listen_name_address(&a, l->own, sizeof(l->own));
+    httpd_listen_name_address(&a, l->own, sizeof(l->own));
     port =
         ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
-    l->public = !web_listen_is_loopback(&a);
-    l->hosts.any_address = web_listen_is_every(&a);
+    l->public = !httpd_listen_is_loopback(&a);
+    l->hosts.any_address = httpd_listen_is_every(&a);
     snprintf(l->url, sizeof(l->url), "http://%s:%u/", l->own, port);
-    web_listen_set_names(l, l->own, names);
+    httpd_listen_set_names(l, l->own, names);
     return 0;
 }
 
-int web_listen_check(const char *where, struct err *e)
+int httpd_listen_check(const char *where, struct err *e)
 {
     union address a;
 
-    return web_listen_read_address(where, &a, e);
+    return httpd_listen_read_address(where, &a, e);
 }
 
-void web_listen_warn(const struct web_listen *l)
+void httpd_listen_warn(const struct httpd_listen *l)
 {
     if (l->public)
         log_warn("%s: everybody who can reach this address can read the run, "
@@ -168,19 +168,19 @@ void web_listen_warn(const struct web_listen *l)
                  l->url);
 }
 
-void web_listen_close(struct web_listen *l)
+void httpd_listen_close(struct httpd_listen *l)
 {
     if (l->fd >= 0)
         close(l->fd);
     free(l->names);
-    *l = (struct web_listen){.fd = -1};
+    *l = (struct httpd_listen){.fd = -1};
 }
 
 /* ---- requests ---- */
 
 /* ---- the target ---- */
 
-static int web_request_hex_digit(char c)
+static int httpd_target_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -192,7 +192,7 @@ static int web_request_hex_digit(char c)
 }
 
 /* One byte of the text, which may be written as %XX; -1: a bad escape. */
-static int web_request_next_byte(struct str *s)
+static int httpd_target_next_byte(struct str *s)
 {
     int high, low;
 
@@ -201,8 +201,8 @@ static int web_request_next_byte(struct str *s)
         s->n--;
         return (unsigned char)s->p[-1];
     }
-    high = s->n > 2 ? web_request_hex_digit(s->p[1]) : -1;
-    low = s->n > 2 ? web_request_hex_digit(s->p[2]) : -1;
+    high = s->n > 2 ? httpd_target_hex_digit(s->p[1]) : -1;
+    low = s->n > 2 ? httpd_target_hex_digit(s->p[2]) : -1;
     if (high < 0 || low < 0)
         return -1;
     s->p += 3;
@@ -211,7 +211,8 @@ static int web_request_next_byte(struct str *s)
 }
 
 /* NULL for text that nobody sends who means well. In a query '+' is a space. */
-static const char *web_request_decode(struct str s, bool query, struct arena *a)
+static const char *httpd_target_decode(struct str s, bool query,
+                                       struct arena *a)
 {
     char *out = arena_alloc(a, s.n + 1);
     size_t n = 0;
@@ -220,7 +221,7 @@ static const char *web_request_decode(struct str s, bool query, struct arena *a)
         int c = query && s.p[0] == '+' ? ' ' : -1;
 
         if (c < 0)
-            c = web_request_next_byte(&s);
+            c = httpd_target_next_byte(&s);
         else
             s = (struct str){s.p + 1, s.n - 1};
         if (c < ' ' || c == 127)
@@ -230,44 +231,44 @@ static const char *web_request_decode(struct str s, bool query, struct arena *a)
     return str_utf8_check(out, n) == n ? out : NULL;
 }
 
-static bool web_request_add_arg(struct web_request *r, struct str pair,
-                                struct arena *a)
+static bool httpd_target_add_arg(struct httpd_target *r, struct str pair,
+                                 struct arena *a)
 {
     struct str name;
     bool has_value = str_cut(&pair, '=', &name);
-    const char *key = web_request_decode(has_value ? name : pair, true, a);
+    const char *key = httpd_target_decode(has_value ? name : pair, true, a);
     const char *value =
-        web_request_decode(has_value ? pair : (struct str){"", 0}, true, a);
+        httpd_target_decode(has_value ? pair : (struct str){"", 0}, true, a);
 
-    if (!key || !value || r->args == WEB_ARGS || web_request_arg(r, key))
+    if (!key || !value || r->args == HTTPD_ARGS || httpd_target_arg(r, key))
         return false;
     r->arg[r->args].name = key;
     r->arg[r->args++].value = value;
     return true;
 }
 
-int web_request_parse(struct str target, struct arena *a,
-                      struct web_request *out)
+int httpd_target_parse(struct str target, struct arena *a,
+                       struct httpd_target *out)
 {
     struct str path = target, query = {"", 0}, pair;
 
-    *out = (struct web_request){0};
-    if (target.n > WEB_TARGET_BYTES)
+    *out = (struct httpd_target){0};
+    if (target.n > HTTPD_TARGET_BYTES)
         return 414;
     if (!str_starts(target, "/"))
         return 400;
     if (str_cut(&target, '?', &path))
         query = target;
-    out->path = web_request_decode(path, false, a);
+    out->path = httpd_target_decode(path, false, a);
     if (!out->path)
         return 400;
     while (str_part(&query, '&', &pair))
-        if (pair.n && !web_request_add_arg(out, pair, a))
+        if (pair.n && !httpd_target_add_arg(out, pair, a))
             return 400;
     return 0;
 }
 
-const char *web_request_arg(const struct web_request *r, const char *name)
+const char *httpd_target_arg(const struct httpd_target *r, const char *name)
 {
     for (size_t i = 0; i < r->args; i++)
         if (strcmp(r->arg[i].name, name) == 0)
@@ -278,7 +279,7 @@ const char *web_request_arg(const struct web_request *r, const char *name)
 /* ---- the name ---- */
 
 /* Splits "name", "name:port", "[::1]" and "[::1]:port". The brackets stay. */
-static bool web_request_split_host(struct str header, struct str *name)
+static bool httpd_target_split_host(struct str header, struct str *name)
 {
     size_t end = 0;
     int64_t port;
@@ -300,7 +301,7 @@ static bool web_request_split_host(struct str header, struct str *name)
                       65535, &port);
 }
 
-static bool web_request_is_address(struct str name)
+static bool httpd_target_is_address(struct str name)
 {
     char text[INET6_ADDRSTRLEN] = "";
     bool six = str_starts(name, "[") && str_ends(name, "]");
@@ -314,13 +315,13 @@ static bool web_request_is_address(struct str name)
     return inet_pton(six ? AF_INET6 : AF_INET, text, out) == 1;
 }
 
-bool web_request_host_ok(const struct web_request_hosts *h, const char *header)
+bool httpd_host_ok(const struct httpd_hosts *h, const char *header)
 {
     struct str name;
 
-    if (!header || !web_request_split_host(str_of(header), &name))
+    if (!header || !httpd_target_split_host(str_of(header), &name))
         return false;
-    if (h->any_address && web_request_is_address(name))
+    if (h->any_address && httpd_target_is_address(name))
         return true;
     for (size_t i = 0; i < h->names; i++)
         if (strlen(h->name[i]) == name.n &&
