@@ -304,7 +304,8 @@ def test_7_6_a_number_means_what_the_compiler_makes_of_it() -> None:
             """
         return verify(RELU, candidates.relu(forward, kernels=kernel.format(wanted=wanted)))["verdict"]
 
-    assert (found(1, -1), found(3, -1), found(3, -2)) == ("correct", "correct", "not_finite")
+    assert (found(1, -1), found(3, -1)) == ("correct", "correct")
+    assert found(3, -2) in ("wrong_values", "not_finite")
 
 
 # ---- 7.8 sizes that do not agree -----------------------------------------------------------
@@ -538,7 +539,7 @@ def test_7_9_a_failure_on_shared_inputs_alone_is_told_in_fixed_words() -> None:
 
 
 def test_7_13_a_kept_output_is_not_there_in_the_next_call() -> None:
-    """A kernel that computes only where nothing was computed yet: NaN is all it finds."""
+    """A kernel that computes only where nothing was computed yet, which it tells from NaN."""
     kernel = """
         @triton.jit
         def once_kernel(x, kept, y, B: tl.constexpr):

@@ -22,6 +22,7 @@ from judge.judging import Progress, Verdict  # noqa: E402
 from judge.session import Session  # noqa: E402
 from judge.steps import Ask  # noqa: E402
 from judge.traces import Buffer, Call, Trace, View  # noqa: E402
+from shared.fresh import FRESH, fresh_page  # noqa: E402
 from shared.program import Place  # noqa: E402
 
 pytest.importorskip("triton")
@@ -56,7 +57,7 @@ def laid_out() -> memory.Layout:
 @pytest.fixture
 def region(laid_out: memory.Layout):
     made = memory.make_region(laid_out, "cpu")
-    made.fill()
+    made.fill(fresh_page(2, "1"))
     yield made
     made.close()
 
@@ -102,11 +103,35 @@ def test_a_byte_in_any_guard_is_seen(region: memory.HostRegion, laid_out: memory
     assert region.guards()
 
 
-def test_fresh_memory_is_nan_in_every_floating_type(region: memory.HostRegion) -> None:
-    for dtype in traces.FLOATS:
-        t = region.view(Place(512, dtype, (8,), (1,)))
-        assert bool(torch.isnan(t.float()).all()), dtype
-    assert region.view(Place(512, "int64", (1,), (1,))).item() == -1
+@pytest.mark.parametrize("dtype", sorted(traces.FLOATS))
+def test_fresh_memory_has_nan_huge_small_and_no_values_in_turn(region: memory.HostRegion, dtype: str) -> None:
+    def held(turn: int) -> torch.Tensor:
+        region.fill(fresh_page(turn, "1"))
+        assert region.guards()
+        return region.view(Place(512, dtype, (5000,), (1,))).double().clone()
+
+    nan, huge, any_bits, small, zeros = (held(turn) for turn in range(5))
+    assert bool(nan.isnan().all())
+    assert not bool((huge.abs() < 400).any()), "or NaN, in a type of few bits"
+    assert len(any_bits.unique()) > 200
+    assert 0 < float(small.abs().min()) and float(small.abs().max()) < 2 and bool((small < 0).any())
+    assert not bool(zeros.any())
+
+
+def test_no_two_calls_find_the_same_in_fresh_memory() -> None:
+    pages = [raw(fresh_page(turn, secret)) for turn in range(4) for secret in "abc"]
+    assert len(set(pages)) == len(pages) and {len(page) for page in pages} == {FRESH}
+
+
+def test_elements_that_nobody_wrote_are_counted(region: memory.HostRegion) -> None:
+    for turn in range(4):
+        region.fill(fresh_page(turn, "1"))
+        place = Place(516, "float32", (3, 100), (1, 7))
+        assert region.untouched(place) == 1
+        region.view(place)[0] = 1.5
+        assert region.untouched(place) == pytest.approx(2 / 3)
+    region.fill(fresh_page(4, "1"))
+    assert region.untouched(place) == 0, "of zeros nobody knows"
 
 
 def test_what_is_compared_is_a_private_copy(region: memory.HostRegion) -> None:
@@ -199,20 +224,105 @@ def test_what_a_call_is_given_stays_as_it_was(started, marked: str, rule: str) -
     assert end.value.rule == rule
 
 
-def test_memory_is_nan_before_the_first_call_and_kept_as_it_left_it(started) -> None:
+def test_memory_is_fresh_before_every_first_call_and_kept_as_that_left_it(started) -> None:
     session, executor = started
     one_call(session, 0, 1)
     session.keep()
     for i in (1, 2):
         one_call(session, i, 2)
-    assert executor.found[0]["kept"] == b"\xff" * 100
     assert [f["kept"] for f in executor.found[1:]] == [b"\1" * 100] * 2
+    for i in range(5):
+        one_call(session, i, 1)
+    found = [f["kept"] for f in executor.found[3:]]
+    assert len(set(found)) == 5 and bytes(100) in found, "no bytes twice, and zeros once in five calls"
+
+
+LEFT = """
+@triton.jit
+def left_kernel(x, s, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.maximum(tl.load(x + i), 0.0)
+    {write}
+    old = tl.load(s + i)
+    tl.store(y + i, {value})
+"""
+LEFT_FORWARD = """
+y, s = torch.empty_like(x), torch.empty_like(x)
+left_kernel[(4,)](x, s, y, B=8)
+return y
+"""
+C_LEFT = '''
+import torch
+import torch.nn as nn
+from c_cpu import build
+
+lib = build("""
+#include <stdint.h>
+#include <math.h>
+void left(const float *x, float *s, float *y, int64_t n)
+{{
+    for (int64_t i = 0; i < n; i++) {{
+        float v = x[i] < 0 ? 0 : x[i];
+        {write}
+        float old = s[i];
+        y[i] = {value};
+    }}
+}}
+""")
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y, s = torch.empty_like(x), torch.empty_like(x)
+        lib.left(x, s, y, x.numel())
+        return y
+'''
+
+
+@pytest.mark.parametrize("write, triton_value, c_value", [
+    ("", "tl.where(old != old, v, 0.0)", "old != old ? v : 0"),  # the first to come
+    ("", "tl.where(old == old, v, 0.0)", "old == old ? v : 0"),  # a user's memory holds no NaN
+    ("", "tl.where(old != 0, v, 0.0)", "old != 0 ? v : 0"),
+    ("", "v + old", "v + old"),  # in memory of zeros
+    ("", "v + 0 * old", "v + 0 * old"),
+    ("", "tl.where(old >= 0, v, tl.where(old < 0, v, 0.0))", "old >= 0 || old < 0 ? v : 0"),
+    ("", "tl.where(tl.abs(old) < 1e30, v, 0.0)", "fabsf(old) < 1e30f ? v : 0"),
+    ("left", "tl.where(old == v, v, 0.0)", "old == v ? v : 0"),
+])  # fmt: skip
+def test_what_a_kernel_reads_was_written(write: str, triton_value: str, c_value: str) -> None:
+    triton = LEFT.format(write=write and "tl.store(s + i, v)", value=triton_value)
+    c = C_LEFT.format(write=write and "s[i] = v;", value=c_value)
+    for text, pack in ((candidates.triton(triton, LEFT_FORWARD), "triton"), (c, "c-cpu")):
+        record = verify(RELU, text, pack)
+        if write:
+            assert said(record) == E3
+        else:
+            assert said(record)[0] in ("wrong_values", "not_finite"), pack
+
+
+@pytest.mark.parametrize("rows", [4, 3])
+def test_feedback_says_that_elements_were_not_written(rows: int) -> None:
+    forward = f"""
+        y = torch.empty_like(x)
+        relu_kernel[({rows},)](x, y, 32, B=8)
+        return y
+        """
+    for seed in range(5):
+        record = verify(RELU, candidates.relu(forward), seed=f"{seed:02}" * 32)
+        if rows == 4:
+            assert said(record) == E3
+        else:
+            assert said(record)[0] in ("wrong_values", "not_finite")
+            said_so = "25 % of an output was not written by any kernel" in record["feedback"]
+            assert said_so or "0 instead of" in record["feedback"], "the memory was zeros"
 
 
 @pytest.mark.parametrize("wrong", [None, 3, 4])
 def test_on_a_gpu_a_call_must_be_right_again(started, monkeypatch, wrong: int | None) -> None:
     """A race need not show the first time: the same inputs, twice both calls."""
     session, _ = started
+    session.region.fill(fresh_page(0, "1"))
+    session.keep()
     made: list[bytes] = []
 
     def call(args: list, state: dict, *_: object, **__: object):

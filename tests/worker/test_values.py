@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT / "worker")]
 
 import candidates  # noqa: E402
 from judge import region, sidecar, traces, truth  # noqa: E402
+from shared.fresh import FRESH, fresh_page  # noqa: E402
 
 pytest.importorskip("triton")
 
@@ -319,6 +320,8 @@ class ModelNew(nn.Module):
         return y
 """
 
+UNWRITTEN = "wrong_values", "not_finite"  # depending on the turn in which it is noticed
+
 
 @pytest.mark.parametrize(
     "body, wanted",
@@ -326,14 +329,14 @@ class ModelNew(nn.Module):
      # Right only where nothing of an earlier call is left.
      ("y[i] = x[i] > 0 && w[i + 5000] != 7 ? x[i] : 0; w[i + 5000] = 7;", E3),
      # Right only in memory of zeros.
-     ("w[i + 5000] += x[i]; y[i] = w[i + 5000] > 0 ? w[i + 5000] : w[i + 5000] * 0;", ("not_finite", None, "E0"))],
+     ("w[i + 5000] += x[i]; y[i] = w[i + 5000] > 0 ? w[i + 5000] : w[i + 5000] * 0;", UNWRITTEN)],
 )  # fmt: skip
 def test_a_large_workspace_never_holds_what_an_earlier_call_left(
     monkeypatch: pytest.MonkeyPatch, body: str, wanted: tuple
 ) -> None:
     monkeypatch.setattr(region, "WORKSPACE", 1 << 20)
     record = verify(task("return torch.relu(x)"), WORKSPACE.format(body=body), "c-cpu")
-    assert said(record) == wanted
+    assert said(record) == wanted or wanted == UNWRITTEN and said(record)[0] in UNWRITTEN
 
 
 def test_a_large_workspace_is_filled_once_and_then_taken_out_of_memory() -> None:
@@ -347,13 +350,16 @@ def test_a_large_workspace_is_filled_once_and_then_taken_out_of_memory() -> None
     memory = region.make_region(layout, "cpu")
     try:
         workspace, output = (memory.span(at, size) for at in layout.parts[1])
-        memory.fill()
-        assert bool((memory.bytes == region.FILL).all())
+        page = fresh_page(0, "1")
+        memory.fill(page)
+        held = page.numpy().tobytes() * (memory.size // FRESH)
+        assert memory.map[:] == held
         for span in (workspace, output):
             span.fill_(7)
-        memory.fill(whole=False)
+        memory.fill(page, whole=False)
         assert os.fstat(memory.fd).st_blocks * 512 < size + (1 << 20)
-        assert bool((output == region.FILL).all()) and memory.guards()
+        assert bytes(output.numpy()) == held[layout.parts[1][1] :][:size]
+        assert memory.guards()
         assert not bool((workspace == 7).any())
         [(low, high)] = layout.spare
         assert high - low > size - 2 * region.PAGE and int(memory.span(low, high - low).max()) == 0
@@ -366,9 +372,9 @@ def test_the_rest_of_the_last_unit_of_a_devices_memory_is_guarded() -> None:
     layout = region.Layout(size=4096, used=[(512, 600)])
     given = region.Region(layout)
     given.bytes = torch.empty(2 << 20, dtype=torch.uint8)
-    given.fill()
+    given.fill(fresh_page(2, "1"))
     assert given.guards()
     for at in (600, 4095, 4096, (2 << 20) - 1):
-        given.bytes[at] = 0
+        given.bytes[at] ^= 1
         assert not given.guards(), at
-        given.bytes[at] = region.FILL
+        given.bytes[at] ^= 1

@@ -156,7 +156,7 @@ def wrong(p, what, x, t, e, limit, variant, extra="") -> Verdict:
     if strange:
         count = f"{strange} of {t.numel()} values are NaN or Inf"
         return Verdict("not_finite", "trials", f"{where}: {count}; memory that no kernel wrote "
-                       "holds NaN.")  # fmt: skip
+                       "may hold NaN.")  # fmt: skip
     bound = limit[0] if limit else 0.0
     text = f"{where}: max abs error {feedback.rounded(e.max_abs)}"
     if e.not_finite:

@@ -486,7 +486,7 @@ class Writer:
             build, calls = "build", ""
             if self.is_c:
                 build = "_built"
-                for name in (build, "_Room", "_recording"):
+                for name in (build, "_Room", "_recording", "fresh_page"):
                     self.claim(name, "defined here")
                 asked = native.called([n.spec for call in self.trace.calls for n in call.launches()])
                 stubs = native.stubs(self.sources[index], [*asked[index].items()])

@@ -1,7 +1,10 @@
 """Text that exported files contain (ported.py): how arguments are checked, and what stands in for
 a pack's helper where this program is not installed."""
 
+import inspect
+
 from shared import native
+from shared.fresh import fresh_page
 
 ARGUMENTS = '''
 def _as_judged(name, t, shape, strides, dtype, device, changed=False):
@@ -28,7 +31,7 @@ def _same(name, value, judged):
         raise ValueError(f"{name} must be {judged!r}, not {value!r}: the kernels are right for no other")
 '''
 
-C_LIBRARY = '''
+C_LIBRARY = f"\n\n{inspect.getsource(fresh_page)}" + '''
 try:
     from c_cpu import recording as _recording
 except ImportError:
@@ -72,15 +75,16 @@ def _built(source, calls, options):
 
 class _Room:
     """Memory for one call of forward as it was when the kernels were judged: the same addresses, an
-    empty heap and stack, the same bytes where nothing has been written, and for each call of a kernel
+    empty heap and stack, as unknown bytes where nothing has been written, and for each call of a kernel
     nothing but its arguments. One thread at a time."""
 
     at, region, last, gap, stack = NUMBERS
 
     def __init__(self, size):
-        import ctypes, time
+        import ctypes, os, time
 
         self.ctypes, self.libc, self.size = ctypes, ctypes.CDLL(None, use_errno=True), size
+        self.secret = os.urandom(16)
         self.libc.mmap.restype = ctypes.c_void_p
         self.libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
         self.libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -104,7 +108,8 @@ class _Room:
 
     def __enter__(self):
         if not _recording:
-            self.memory(0, self.size, torch.uint8).fill_(255)
+            page = fresh_page(self.secret[0], self.secret.hex())
+            self.memory(0, self.size, torch.int64).view(-1, page.numel()).copy_(page)
         return self
 
     def __exit__(self, *_):

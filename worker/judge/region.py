@@ -6,15 +6,16 @@ On the CPU each buffer has pages of its own. A call of a library sees those of i
 others (seen()): whatever it reads or writes beside them faults, in the judge's process and in a
 delivered file, which has the same layout (ported.py).
 
-The judge fills it with NaN, writes inputs, parameters and constants, and after the call copies out
-what it compares. Guard bytes between the buffers must not change. Truths are never in it.
+The judge fills it with what nobody knows (shared/fresh.py), writes inputs, parameters and constants,
+and after the call copies out what it compares. Guard bytes between the buffers must not change.
+Truths are never in it.
 
-A large workspace on the CPU would take longer to fill than most kernels run. It is full of NaN only
-when a call runs for the first time, which shows kernels that read what nobody wrote. Before the
-call runs again, its pages are taken out of the file, which costs as much as kernels used of them:
-they are zeros when they are next touched, like fresh memory of any allocator. So no kernel finds
-anything there that an earlier call left, whatever a kernel or its process wrote and wherever.
-Outputs, which zeros could make right, are always filled."""
+A large workspace on the CPU would take longer to fill than most kernels run. It is filled for one of
+the first three times that a call runs, which shows kernels that read what nobody wrote. Otherwise its
+pages are taken out of the file, which costs as much as kernels used of them: they are zeros when they
+are next touched, like fresh memory of any allocator. So no kernel finds anything there that an earlier
+call left, whatever a kernel or its process wrote and wherever. Outputs, which zeros could make right,
+are always filled."""
 
 import fcntl
 import math
@@ -22,16 +23,16 @@ import mmap
 import os
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from judge.traces import Buffer, Trace
+from shared.fresh import FRESH
 from shared.program import ITEM, Place
 
 ALIGN = 256
 GUARD = 256  # bytes at least between two buffers
 GUARDS = 16  # so many of them at most
-FILL = 0xFF  # a NaN in every floating type, -1 in integers
 WORKSPACE = 64 << 20  # bytes of a large one
 PAGE = mmap.PAGESIZE
 
@@ -144,12 +145,24 @@ class Region:
 
     def __init__(self, layout: Layout) -> None:
         self.layout, self.size = layout, layout.size
-        self.guard = self.tail = None  # once somebody asks for them
+        self.guard = None  # once somebody asks for it
         self.views: dict[Place, torch.Tensor] = {}  # each trial asks for the same
 
-    def fill(self, whole: bool = True) -> None:
-        """Before a call. Unless `whole`, large workspaces may be zeros instead."""
-        self.bytes.fill_(FILL)
+    def fill(self, page: torch.Tensor, whole: bool = True) -> None:
+        """With this page again and again, before a call. Unless `whole`, large workspaces may be
+        zeros instead."""
+        self.fresh, at = page.to(self.bytes.device), 0
+        for low, high in [*([] if whole else self.freed()), (self.bytes.numel(), 0)]:
+            self.rows(at, low).copy_(self.fresh)
+            at = high
+
+    def freed(self) -> list[tuple[int, int]]:
+        """Workspaces that are zeros now."""
+        return []
+
+    def rows(self, low: int, high: int) -> torch.Tensor:
+        """The pages between these offsets."""
+        return self.bytes[low:high].view(torch.int64).view(-1, FRESH // 8)
 
     def view(self, place: Place) -> torch.Tensor:
         """The array at `place`, in the region itself."""
@@ -175,15 +188,22 @@ class Region:
         device."""
         if self.guard is None:
             self.guard = torch.cat([torch.arange(*gap) for gap in self.layout.gaps()]).to(self.bytes.device)
-            self.tail = self.bytes[self.layout.size :]  # devices give whole units of memory
-        least = self.bytes[self.guard].min()  # no byte is larger than FILL
-        if self.tail.numel():
-            least = torch.minimum(least, self.tail.min())
-        return least == FILL
+        same = (self.bytes[self.guard] == self.fresh.view(torch.uint8)[self.guard % FRESH]).all()
+        # Devices give whole units of memory.
+        return same & (self.rows(self.layout.size, self.bytes.numel()) == self.fresh).all()
+
+    def untouched(self, place: Place) -> float:
+        """The share of these elements that hold what they did before the call. Of zeros nobody knows."""
+        item = ITEM[place.dtype]
+        dtype = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}[item]
+        last = sum((n - 1) * s for n, s in zip(place.shape, place.strides))
+        at = torch.arange(last + 1, device=self.bytes.device).as_strided(place.shape, place.strides)
+        held = self.fresh.view(getattr(torch, dtype))[(place.at // item + at) % (FRESH // item)]
+        return float(((self.view(replace(place, dtype=dtype)) == held) & held.bool()).double().mean())
 
     def close(self) -> None:
         """Nobody looks at the memory again."""
-        self.bytes = self.guard = self.tail = None
+        self.bytes = self.guard = self.fresh = None
         self.views.clear()
 
 
@@ -194,17 +214,16 @@ class HostRegion(Region):
         self.map = mmap.mmap(self.fd, self.size)
         self.bytes = torch.frombuffer(self.map, dtype=torch.uint8)
 
-    def fill(self, whole: bool = True) -> None:
-        at = 0
-        for low, high in [] if whole else sorted(self.layout.spare):
-            self.bytes[at:low].fill_(FILL)
+    def freed(self) -> list[tuple[int, int]]:
+        for low, high in self.layout.spare:
             self.map.madvise(mmap.MADV_REMOVE, low, high - low)
-            at = high
-        self.bytes[at:].fill_(FILL)
+        return sorted(self.layout.spare)
 
     def guards(self) -> torch.Tensor:
         """Without a tensor for each byte, which takes longer than all of a small call."""
-        return torch.tensor(all(self.map[a:b] == bytes([FILL]) * (b - a) for a, b in self.layout.gaps()))
+        page = self.fresh.numpy().tobytes()
+        gaps = ((a, b, page * ((b - a) // FRESH + 2)) for a, b in self.layout.gaps())
+        return torch.tensor(all(self.map[a:b] == held[a % FRESH :][: b - a] for a, b, held in gaps))
 
     def close(self) -> None:
         super().close()

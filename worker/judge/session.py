@@ -3,9 +3,9 @@
 One trace serves all trials. Each runs the first recorded call from empty memory and, where later
 calls differ, the steady one, which starts from what the first call of the first trial kept: with
 other parameters, so that what was folded there shows. Every trial has new inputs and new
-parameters, in memory that was filled with NaN before. Programs of a grid run in any order and side
-by side: where they are interpreted, two trials run them in other orders; on a GPU one trial's calls
-are made again."""
+parameters, in memory whose contents nobody knows (shared/fresh.py). Programs of a grid run in any
+order and side by side: where they are interpreted, two trials run them in other orders; on a GPU one
+trial's calls are made again."""
 
 from collections.abc import Generator
 
@@ -17,6 +17,7 @@ from judge.sheets import NUMBERS, Draw, Sheet
 from judge.steps import Forged, Gone
 from judge.traces import RANGES, Alias, Move, Trace
 from shared import inputs, structure
+from shared.fresh import LOUD, TURNS, fresh_page
 from shared.program import Place
 
 CONSTANTS_CHANGED = (
@@ -25,6 +26,7 @@ CONSTANTS_CHANGED = (
 )
 FREE_SHARE = 0.9  # of a device's free memory that a region may take
 SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
+UNWRITTEN = 0.02  # of an output's elements, which some may equal by chance
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
 REVERSED_TRIAL, RANDOM_TRIAL = 1, 2  # where kernels are interpreted
 AGAIN_TRIAL = 1  # on a GPU
@@ -42,7 +44,8 @@ class Session:
         self.region: memory.Region | None = None
         self.constants: list[tuple[int, torch.Tensor]] = []
         self.kept: dict[int, torch.Tensor] = {}  # after the first call
-        self.ran: set[tuple[int, int]] = set()  # parts in their configurations
+        self.turn = inputs.derive(job["seed"], "turn")  # of fresh memory
+        self.filled: set[tuple[int, int]] = set()  # parts in their configurations, workspaces included
         self.cuda = job["device"] != "cpu"
 
     def make_region(self, scratch: int, o) -> None:
@@ -77,8 +80,11 @@ class Session:
     def write(self, state: dict[str, torch.Tensor], part: int, config: int) -> None:
         """Writes everything that a call starts from, but for its inputs."""
         layout, region = self.region.layout, self.region
-        region.fill(whole=(part, config) not in self.ran)
-        self.ran.add((part, config))
+        whole = self.turn % TURNS < LOUD and (part, config) not in self.filled
+        region.fill(fresh_page(self.turn, self.job["seed"]), whole)
+        self.turn += 1
+        if whole:
+            self.filled.add((part, config))
         for name, at in layout.state.items():
             t = state[self.names[name]].detach()
             region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
@@ -280,8 +286,19 @@ class Session:
                               "as the reference's does not on all inputs.", "output-aliases-input")  # fmt: skip
         if self.trace.parts()[part].shares(expected.shared):
             raise Verdict("hack", "trials", SHARED, "output-not-plain")
-        judge_trial(self.job, self.p, got, expected, draw.change, where)
+        try:
+            judge_trial(self.job, self.p, got, expected, draw.change, where)
+        except Verdict as end:
+            end.text += self.unwritten(part)
+            raise
         check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
+
+    def unwritten(self, part: int) -> str:
+        """What a wrong answer may come from."""
+        call, places = self.trace.parts()[part], self.region.layout.parts[part]
+        shares = [self.region.untouched(v.place(places)) for v in call.outputs if v.count()]
+        most = max(shares, default=0.0)
+        return f" {100 * most:.0f} % of an output was not written by any kernel." if most > UNWRITTEN else ""
 
     def left(self, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The candidate's buffers (running statistics) after a call, by the reference's names,

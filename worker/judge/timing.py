@@ -5,7 +5,7 @@ The executor times the trace with its own clock: on a GPU, device events around 
 flushing the cache. This measures the device's work; the host's share, in C and without the recorded
 Python, is a separate figure. To a kernel, a timed call is a trial: it starts from parameters and
 buffers drawn for it, which change once among the repetitions, and from new inputs every time, in
-memory that was filled with NaN; and what it leaves is compared."""
+memory whose contents nobody knows; and what it leaves is compared."""
 
 import secrets
 import time
