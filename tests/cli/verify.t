@@ -194,7 +194,7 @@ is $status 0 "the same command takes the answer in"
 right
 is $status 0 "the right candidates of c-cpu: exit status 0"
 all starter-c-cpu.list 4 "C kernels for starter tasks"
-all honest-c-cpu.list 15 "honest C in unusual styles"
+all honest-c-cpu.list 16 "honest C in unusual styles"
 three
 like "$out" '{*"verdict":"correct"*"timing":{*"median"*
 {*' "a correct kernel is timed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import platform
 import random
 import shutil
 import struct
@@ -526,6 +527,16 @@ def tag_at(data: bytes, tag: int) -> int:
 
 def test_a_library_that_keeps_nothing_is_taken() -> None:
     shared_object.check_library(library())
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="of another processor")
+def test_of_functions_of_vectors_those_of_mathematics_are_taken() -> None:
+    text = TEXT.replace("expf(by)", "_ZGVbN4v_expf((__m128){by})[0]")
+    data = library("#include <immintrin.h>\n__m128 _ZGVbN4v_expf(__m128);\n" + text)
+    shared_object.check_library(data)
+    for name in (b"_ZGVbN4v_rand", b"_ZGVbN4v_free", b"_ZGVbN4u_expf", b"xZGVbN4v_expf"):
+        with pytest.raises(shared_object.NotPure, match=name.decode()):
+            shared_object.check_library(data.replace(b"_ZGVbN4v_expf\0", name + b"\0"))
 
 
 @pytest.mark.parametrize("change", [

@@ -34,7 +34,7 @@ _MATHS = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 "
     "expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround "
     "log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder "
-    "remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn "
+    "remquo rint round roundeven scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn "
     "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal "
     "csin csinh csqrt ctan ctanh"
 ).split()
@@ -44,7 +44,8 @@ _OTHERS = (
     "__isinf __isinff __fpclassify __fpclassifyf __signbit __signbitf"
 ).split()
 IMPORTS = frozenset(_OTHERS) | {f + kind for f in _MATHS for kind in ("", "f", "l")}
-LIBRARIES = re.compile(r"(libm|libc|ld-linux[\w-]*)\.so\.\d+")
+VECTORS = re.compile(r"\A_ZGV[a-z][NM]\d+v+_(\w+)\Z")  # of a function in math.h, where -ffast-math is asked for
+LIBRARIES = re.compile(r"(libm|libmvec|libc|ld-linux[\w-]*)\.so\.\d+")
 
 
 class BadLibrary(Exception):
@@ -88,7 +89,7 @@ def check_library(data: bytes) -> None:
     if any(s.kind not in _PLAIN for s in symbols if s.section):
         raise NotPure("The source defines a function or a variable that is bound when it is loaded "
                       "(ifunc, thread-local): define plain functions.")  # fmt: skip
-    if unknown := sorted(imported - IMPORTS):
+    if unknown := sorted(name for name in imported if VECTORS.sub(r"\1", name) not in IMPORTS):
         raise NotPure(f"The source calls {_shown_names(unknown)}, which a kernel may not: only functions of "
                       "math.h and complex.h, memcpy and its relatives, malloc and its relatives, "
                       "qsort and bsearch are there. One thread, no files, no output, no clock, no random numbers.")  # fmt: skip
@@ -101,8 +102,8 @@ def _check_loading(data: bytes, segments: list[_Segment], tags: dict[int, list[i
                       "(a constructor or destructor): everything happens in the functions that "
                       "forward calls.")  # fmt: skip
     needed = [_string(data, segments, tags, at) for at in tags.get(_NEEDED, [])]
-    if not all(LIBRARIES.fullmatch(name) for name in needed):
-        raise NotPure(f"It needs {_shown_names(needed)}: only libc and libm are there.")
+    if unknown := [name for name in needed if not LIBRARIES.fullmatch(name)]:
+        raise NotPure(f"It needs {_shown_names(unknown)}: only libc and libm are there.")
     for s in segments:
         if s.kind in (_LOADED, _STACK) and s.flags & _EXECUTE and (s.kind == _STACK or s.flags & _WRITE):
             raise NotPure("The source needs memory that can be written and executed (nested functions "
