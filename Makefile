@@ -388,7 +388,7 @@ format: ## format the code
 	clang-format-14 -i $(C_FILES) $(HEADERS) $(SCRIPTS)
 
 # ---- the rest ----------------------------------------------------------------
-.PHONY: bench man install clean help
+.PHONY: bench man install uninstall clean help
 bench: $(patsubst bench/%.c,$(BUILD)/bench-%,$(wildcard bench/*.c)) ## run the benchmarks
 	@for b in bench/*.py; do python3 $$b $(BUILD) || exit 1; done
 
@@ -408,6 +408,11 @@ install: all ## install under PREFIX (default /usr/local)
 	    $(DESTDIR)$(PREFIX)/share/monkeys
 	if [ -x .venv/bin/python ]; then ln -sfn "$(CURDIR)/.venv" \
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
+
+uninstall: ## remove what install put under PREFIX
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/monkeys bin/monkeys-worker \
+	    $(patsubst man/%,share/man/man1/%,$(wildcard man/*.1)))
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/,monkeys doc/monkeys)
 
 clean: ## remove what was built (not .venv)
 	rm -rf build monkeys monkeys-worker monkeys-runner libmonkeys-box.so

@@ -222,10 +222,28 @@ static void verify_print_skipped(const struct item *it)
         printf("    no trial '%s': %s\n", name, json_string_value(why));
 }
 
+/* The time of a call, and of the reference where it was measured. */
+static void verify_print_times(const json_t *record)
+{
+    static const struct {
+        const char *key, *name;
+    } references[] = {{"reference_ms", "PyTorch"},
+                      {"compile_ms", "torch.compile"}};
+    double ms = verdict_ms(record, "ms");
+
+    if (!(ms > 0))
+        return;
+    printf(", %.4g ms", ms);
+    for (size_t i = 0; i < sizeof(references) / sizeof(*references); i++)
+        if (verdict_ms(record, references[i].key) > 0)
+            printf(", %.2f times as fast as %s (%.4g ms)",
+                   verdict_speedup(record, references[i].key),
+                   references[i].name, verdict_ms(record, references[i].key));
+}
+
 static void verify_print(const struct item *it, bool trace)
 {
     const json_t *slice = json_object_get(it->record, "slice_ratio");
-    double ms = verdict_ms(it->record, "ms");
     const char *rule = jsn_str(it->record, "rule");
 
     printf("%s: %s", it->file, jsn_str(it->record, "verdict"));
@@ -238,8 +256,7 @@ static void verify_print(const struct item *it, bool trace)
     if (json_is_number(slice))
         printf(", error ratio %.2g in the worst slice",
                json_number_value(slice));
-    if (ms > 0)
-        printf(", %.4g ms", ms);
+    verify_print_times(it->record);
     putchar('\n');
     if (jsn_str(it->record, "infra")[0])
         verify_print_indented(jsn_str(it->record, "infra"));

@@ -55,6 +55,11 @@ like "$err" "*bad.ini:2:*did you mean 'rules'*" "… and names file, line and th
 run check -c none.ini --dsl triton x.py
 like "$err" "*none.ini*" "a file that is not there is named"
 
+make -C "$root" --no-print-directory install "DESTDIR=$work/made" PREFIX=/usr >/dev/null 2>&1
+is "$(env -i PATH="$PATH" "$work/made/usr/bin/monkeys" --version)" "$("$monkeys" --version)" "it is installed"
+make -C "$root" --no-print-directory uninstall "DESTDIR=$work/made" PREFIX=/usr >/dev/null 2>&1
+is "$(find "$work/made" ! -type d)" "" "and uninstalled, without a trace"
+
 [ -w /dev/full ] && "$monkeys" help >/dev/full 2>"$work/.err"
 is $? 4 "output that cannot be written is an error"
 finish

@@ -205,6 +205,9 @@ like "$out" '*
 like "$out" '*
 {*
 {*"verdict":"wrong_values"*100.0 % of the values are off*' "who wants a verdict without the gate gets it"
+posted --list three.list --no-gate
+like "$out" "$good: correct, E3, * ms, * times as fast as PyTorch (* ms)
+*" "its time is compared with the reference's"
 unjudged
 is $status 4 "for tasks that cannot be judged there is no verdict"
 like "$out" "*infra*the task cannot be judged: *a constant passes*" "… for one that a constant solves, and the reason is told"
