@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/tick.h"
 #include "run/query.h"
-#include "run/task_view.h"
 #include "web/report.h"
 
 #include <stdio.h>
@@ -146,9 +145,9 @@ static double show_ms(const char *dir, int64_t task)
         BUG("%s", e.text);
     query_texts(s);
     tasks = query_list(s, "run/task/tasks", NULL, &e);
-    if (!tasks || task_view_best(s, task, &best, &e) < 0 ||
-        !(j = task_view(s, task, &e)) ||
-        !(whole = task_view_attempt(s, task, best, &e)))
+    if (!tasks || query_task_best(s, task, &best, &e) < 0 ||
+        !(j = query_task(s, task, &e)) ||
+        !(whole = query_task_attempt(s, task, best, &e)))
         BUG("%s", e.text);
     json_decref(tasks);
     json_decref(j);

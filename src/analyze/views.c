@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/str.h"
+#include "run/query.h"
 #include "run/summary.h"
-#include "run/task_view.h"
 #include "verify/verdict.h"
 
 #include <ctype.h>
@@ -708,7 +708,7 @@ static int task_add_diff(json_t *j, struct store *s, int64_t task,
     const json_t *code = json_object_get(json_object_get(j, "attempt"), "code");
     bool wanted =
         json_is_string(code) && json_string_length(code) <= VIEWS_LONGEST_TEXT;
-    json_t *found = task_view_diff(s, task, attempt, e);
+    json_t *found = query_task_diff(s, task, attempt, e);
 
     json_object_set(j, "before",
                     found ? json_object_get(found, "before") : json_null());
@@ -723,7 +723,7 @@ static int task_add_diff(json_t *j, struct store *s, int64_t task,
 static json_t *task_add_attempt(json_t *j, struct store *s, int64_t task,
                                 int64_t attempt, struct err *e)
 {
-    json_t *whole = j ? task_view_attempt(s, task, attempt, e) : NULL;
+    json_t *whole = j ? query_task_attempt(s, task, attempt, e) : NULL;
 
     if (whole && json_object_set_new(j, "attempt", whole) == 0 &&
         task_add_diff(j, s, task, attempt, e) == 0)
@@ -738,9 +738,9 @@ json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
     int64_t task = t->row.ord;
     json_t *j;
 
-    if (!attempt && task_view_best(v->store, task, &attempt, e) < 0)
+    if (!attempt && query_task_best(v->store, task, &attempt, e) < 0)
         return NULL;
-    j = task_view(v->store, task, e);
+    j = query_task(v->store, task, e);
     return attempt ? task_add_attempt(j, v->store, task, attempt, e)
            : j     ? views_cut(j)
                    : NULL;
@@ -748,7 +748,7 @@ json_t *views_task(struct run_view *v, struct run_task *t, int64_t attempt,
 
 json_t *views_lines(struct run_view *v, struct run_task *t, struct err *e)
 {
-    json_t *j = task_view(v->store, t->row.ord, e);
+    json_t *j = query_task(v->store, t->row.ord, e);
 
     json_object_del(j, "attempt");
     return j ? views_cut(j) : NULL;

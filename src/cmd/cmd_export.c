@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "data/export.h"
-#include "data/kernels.h"
 #include "prompt/inquiry.h"
+#include "run/archives.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,7 +288,7 @@ static int export_kernels_run(struct cmd_call *call, struct err *e)
 
     if (!v->out || !call->r.rest_len)
         return err_set(e, ERR_USAGE, "give -o DIR and the folder of a run");
-    if (kernels_write(call->r.rest, call->r.rest_len, v->out, &n, e) < 0)
+    if (archives_list(call->r.rest, call->r.rest_len, v->out, &n, e) < 0)
         return -1;
     if (v->json)
         jsn_line(json_pack("{s:I, s:I, s:I}", "written", (json_int_t)n.written,

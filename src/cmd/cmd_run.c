@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "io/term.h"
-#include "prompt/prompt.h"
+#include "run/query.h"
 #include "run/run.h"
 #include "run/summary.h"
 #include "web/web_server.h"
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 /* Of tasks and pieces, after their names. */
-#define COLUMNS                                                          \
-    "|verdict|attempts|evidence|speed-up=speedup:x|examples shown=shown" \
+#define COLUMNS                                                                \
+    "|verdict=state|attempts|evidence|speed-up=speedup:x|examples shown=shown" \
     "|verdicts|why"
 #define ERROR_COLUMNS 100 /* of an error on a line */
 
@@ -111,55 +111,58 @@ static void status_print_table(const char *columns, json_t *rows)
     json_decref(rows);
 }
 
-/* Why it is not solved, or not tried, or its time is hard to believe. */
-static json_t *status_why(const struct summary_task *x)
+/* A list of the run's, one object a line. */
+static int status_json(struct store *s, const char *query, struct err *e)
 {
-    const char *why = x->skipped ? x->skipped : x->aside ? x->aside : x->error;
-    struct buf b = BUF_INIT;
-    json_t *text;
+    json_t *rows = query_list(s, query, NULL, e), *row;
+    size_t i;
 
-    if (x->implausible)
-        buf_printf(&b, "implausible: %s", x->implausible);
-    if (x->rule && !x->skipped && !x->aside)
-        buf_printf(&b, "%s: ", x->rule);
-    buf_puts(&b, why ? why : "");
-    text = jsn_text(buf_str(&b), b.len);
-    buf_release(&b);
-    return text;
+    json_array_foreach(rows, i, row) jsn_line(json_incref(row));
+    json_decref(rows);
+    return rows ? 0 : -1;
 }
 
-static json_t *status_rows(const struct summary_task *task, size_t n)
+/* The same for people. A list of pieces that is empty is not there. */
+static int status_list(struct store *s, const char *query, bool pieces,
+                       const char *columns, struct err *e)
 {
-    json_t *rows = json_array();
+    json_t *rows = query_list(
+        s, query, json_pack("{s:b, s:b}", "text", true, "pieces", pieces), e);
 
-    for (size_t i = 0; i < n; i++) {
-        const struct summary_task *x = &task[i];
-        json_t *row = summary_task_json(x);
-
-        if (x->skipped || x->doubted || x->aside)
-            json_object_set_new(row, "verdict",
-                                json_string(x->skipped   ? "skipped"
-                                            : x->doubted ? "doubted"
-                                                         : "set aside"));
-        json_object_set_new(row, "why", status_why(x));
-        json_array_append_new(rows, row);
+    if (!rows)
+        return -1;
+    if (pieces && !json_array_size(rows)) {
+        json_decref(rows);
+        return 0;
     }
-    return rows;
-}
-
-static void status_print_tasks(const struct summary *m)
-{
-    struct buf b = BUF_INIT;
-
-    status_print_table("task" COLUMNS, status_rows(m->task, m->tasks));
-    if (m->pieces) {
+    if (pieces)
         putchar('\n');
-        status_print_table("piece=task" COLUMNS,
-                           status_rows(m->piece, m->pieces));
-    }
+    status_print_table(columns, rows);
+    return 0;
+}
+
+static int status_tasks(struct store *s, bool json, struct err *e)
+{
+    struct buf b = BUF_INIT;
+
+    if (json)
+        return status_json(s, "run/tasks", e);
+    if (status_list(s, "run/tasks", false, "task" COLUMNS, e) < 0 ||
+        status_list(s, "run/tasks", true, "piece=task" COLUMNS, e) < 0)
+        return -1;
     evidence_explain(&b);
     fputs(buf_str(&b), stdout);
     buf_release(&b);
+    return 0;
+}
+
+static int status_examples(struct store *s, bool json, struct err *e)
+{
+    return json ? status_json(s, "run/examples", e)
+                : status_list(s, "run/examples", false,
+                              "entry|name|origin|version|"
+                              "shown, and solved then=used",
+                              e);
 }
 
 static void status_put_unsolved(const struct summary *m, struct buf *out)
@@ -213,30 +216,6 @@ static void status_put_implausible(const struct summary *m, struct buf *out)
                    m->implausible, m->implausible == 1 ? " is" : "s are");
 }
 
-static void status_print_examples(const struct summary *m)
-{
-    json_t *rows = json_array();
-    struct buf b = BUF_INIT;
-
-    for (int64_t i = 0; i < m->entries; i++) {
-        const struct summary_entry *x = &m->entry[i];
-        json_t *row = summary_entry_json(x);
-
-        buf_reset(&b);
-        for (int k = 0; k < 3; k++)
-            if (x->count[k].shown)
-                buf_printf(&b, "%s%s %lld, %lld", b.len ? "; " : "",
-                           prompt_stages[k], (long long)x->count[k].shown,
-                           (long long)x->count[k].solved);
-        buf_puts(&b, x->left ? " (out)" : "");
-        json_object_set_new(row, "used", json_string(buf_str(&b)));
-        json_array_append_new(rows, row);
-    }
-    buf_release(&b);
-    status_print_table("entry|name|origin|version|shown, and solved then=used",
-                       rows);
-}
-
 /* `all` is as run_view_workers() has them; NULL: none connected. */
 static void status_print_workers(const json_t *all)
 {
@@ -258,14 +237,6 @@ static void status_print_workers(const json_t *all)
     status_print_table("worker=name|device|state|verdicts|refused|truths|"
                        "heard:s|tasks",
                        rows);
-}
-
-static void status_print_json(const struct summary *m)
-{
-    for (size_t i = 0; i < m->tasks; i++)
-        jsn_line(summary_task_json(&m->task[i]));
-    for (size_t i = 0; i < m->pieces; i++)
-        jsn_line(summary_task_json(&m->piece[i]));
 }
 
 /* ---- while it works ---- */
@@ -299,37 +270,40 @@ static double run_cents_up(int64_t usd_micro)
     return (double)cents / 100;
 }
 
-static int run_show(struct run *r, bool json, struct err *e)
+static int run_show_view(struct run_view *v, struct err *e)
 {
-    struct run_view v;
     struct summary m;
     struct buf b = BUF_INIT;
 
-    if (run_look(r, &v, e) < 0)
+    if (summary_make(v, &m, e) < 0)
         return -1;
-    if (summary_make(&v, &m, e) < 0) {
-        run_view_close(&v);
-        return -1;
-    }
-    if (json) {
-        status_print_json(&m);
-    } else {
-        status_print_tasks(&m);
-        status_put_line(&m, &b);
-        printf("\n%s\n", buf_str(&b));
-        buf_release(&b);
-    }
-    if (!json && m.kernels)
+    status_put_line(&m, &b);
+    printf("\n%s\n", buf_str(&b));
+    buf_release(&b);
+    if (m.kernels)
         printf(
             "\n%lld solved kernel%s in the run's archive. List them, or "
             "write them as files:\n"
             "  monkeys archive list %s\n  monkeys archive export %s -o DIR\n",
-            (long long)m.kernels, m.kernels == 1 ? " is" : "s are", v.dir,
-            v.dir);
-    cmd_flush(); /* what follows on stderr stands below it */
+            (long long)m.kernels, m.kernels == 1 ? " is" : "s are", v->dir,
+            v->dir);
     summary_release(&m);
-    run_view_close(&v);
     return 0;
+}
+
+static int run_show(struct run *r, bool json, struct err *e)
+{
+    struct run_view v;
+    int rc;
+
+    if (run_look(r, &v, e) < 0)
+        return -1;
+    rc = status_tasks(v.store, json, e);
+    if (rc == 0 && !json)
+        rc = run_show_view(&v, e);
+    cmd_flush(); /* what follows on stderr stands below it */
+    run_view_close(&v);
+    return rc;
 }
 
 /* An attempt begins only if the most that it may cost fits, so some of the
@@ -668,7 +642,6 @@ static void status_print(const struct summary *m, const char *dir, bool tasks)
     struct buf b = BUF_INIT;
 
     if (tasks) {
-        status_print_tasks(m);
         buf_putc(&b, '\n');
     } else {
         buf_printf(&b, "%s: %s", dir, run_states[m->state]);
@@ -708,19 +681,42 @@ static int status_summary(const struct status_values *v, struct run_view *view,
 
     if (summary_make(view, &m, e) < 0)
         return -1;
-    if (v->json && v->examples)
-        for (int64_t i = 0; i < m.entries; i++)
-            jsn_line(summary_entry_json(&m.entry[i]));
-    else if (v->json && v->tasks)
-        status_print_json(&m);
-    else if (v->json)
+    if (v->json)
         jsn_line(summary_run_json(&m, view->dir));
-    else if (v->examples)
-        status_print_examples(&m);
     else
         status_print(&m, view->dir, v->tasks);
     summary_release(&m);
     return 0;
+}
+
+static int status_lists(const struct status_values *v, const char *dir,
+                        struct err *e)
+{
+    struct store *s = query_open(dir, e);
+    int rc = !s            ? -1
+             : v->examples ? status_examples(s, v->json, e)
+                           : status_tasks(s, v->json, e);
+
+    query_close(s);
+    return rc;
+}
+
+static int status_one(const struct status_values *v, const char *dir,
+                      struct err *e)
+{
+    struct run_view view;
+    int rc;
+
+    if ((v->tasks || v->examples) && status_lists(v, dir, e) < 0)
+        return -1;
+    if (v->examples || (v->tasks && v->json))
+        return 0;
+    if (run_view_open(dir, &view, e) < 0)
+        return -1;
+    rc = v->workers ? status_workers(&view, v->json, e)
+                    : status_summary(v, &view, e);
+    run_view_close(&view);
+    return rc;
 }
 
 static int status_run(struct cmd_call *call, struct err *e)
@@ -733,15 +729,8 @@ static int status_run(struct cmd_call *call, struct err *e)
     if (v->tasks + v->examples + v->workers > 1)
         return err_set(e, ERR_USAGE,
                        "give one of --tasks, --examples and --workers");
-    for (size_t i = 0; rc == 0 && i < call->r.rest_len; i++) {
-        struct run_view view;
-
-        if (run_view_open(call->r.rest[i], &view, e) < 0)
-            return -1;
-        rc = v->workers ? status_workers(&view, v->json, e)
-                        : status_summary(v, &view, e);
-        run_view_close(&view);
-    }
+    for (size_t i = 0; rc == 0 && i < call->r.rest_len; i++)
+        rc = status_one(v, call->r.rest[i], e);
     return rc;
 }
 

@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 #include "io/term.h"
 #include "run/query.h"
-#include "run/task_view.h"
 #include "verify/verdict.h"
 
 #include <stdio.h>
@@ -511,12 +510,12 @@ static int show_print_whole(const struct wanted *w, const struct shown *x,
 
 static int show_print_json(const struct shown *x, struct err *e)
 {
-    json_t *t = task_view(x->store, x->task, e);
+    json_t *t = query_task(x->store, x->task, e);
 
     if (t && x->attempt &&
         json_object_set_new(
-            t, "attempt", task_view_attempt(x->store, x->task, x->attempt, e)) <
-            0) {
+            t, "attempt",
+            query_task_attempt(x->store, x->task, x->attempt, e)) < 0) {
         json_decref(t);
         return -1;
     }
@@ -545,7 +544,7 @@ static int show_choose(const struct wanted *w, struct shown *x, struct err *e)
     if (w->attempt && !there)
         return err_set(e, ERR_INPUT, "%s has no attempt %lld; it has %lld",
                        x->id, (long long)w->attempt, tries);
-    return w->attempt ? 0 : task_view_best(x->store, x->task, &x->attempt, e);
+    return w->attempt ? 0 : query_task_best(x->store, x->task, &x->attempt, e);
 }
 
 static int show_task(const struct wanted *w, struct store *s,

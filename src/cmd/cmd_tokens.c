@@ -166,46 +166,43 @@ static int tokens_count_paths(const struct tokens_values *v,
 
 /* ---- the documents of a pack ---- */
 
-static void tokens_print_source(const struct document_source *s)
-{
-    json_t *missing = json_array();
-
-    for (size_t i = 0; i < s->missing_len; i++)
-        json_array_append_new(missing, json_string(s->missing[i]));
-    jsn_line(json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "repo", s->repo,
-                       "commit", s->commit, "files", (json_int_t)s->sum.files,
-                       "bytes", (json_int_t)s->sum.bytes, "characters",
-                       (json_int_t)s->sum.characters, "tokens",
-                       (json_int_t)s->sum.tokens, "missing", missing));
-}
-
 static int tokens_count_table(const struct tokens_values *v,
                               struct tokenizer *t, struct err *e)
 {
-    struct documents d;
-    int rc = documents_count(&d, v->table, v->root, t, e);
+    json_t *list = documents_count(v->table, v->root, t, e), *s, *path;
+    json_int_t files = 0, bytes = 0, tokens = 0;
+    bool missing = false;
+    size_t i, k;
 
-    if (rc == 0 && !v->json)
+    if (!list)
+        return -1;
+    if (!v->json)
         printf("%9s %13s %13s  %s\n", "files", "bytes", "tokens", "source");
-    for (size_t i = 0; rc == 0 && i < d.len; i++) {
-        const struct document_source *s = &d.item[i];
-
+    json_array_foreach(list, i, s)
+    {
         if (v->json)
-            tokens_print_source(s);
+            jsn_line(json_incref(s));
         else
-            printf("%9zu %13zu %13zu  %s %.12s\n", s->sum.files, s->sum.bytes,
-                   s->sum.tokens, s->repo, s->commit);
-        for (size_t k = 0; k < s->missing_len; k++)
-            log_warn("not found below %s: %s of %s", v->root, s->missing[k],
-                     s->repo);
+            printf("%9lld %13lld %13lld  %s %.12s\n",
+                   (long long)jsn_int(s, "files"),
+                   (long long)jsn_int(s, "bytes"),
+                   (long long)jsn_int(s, "tokens"), jsn_str(s, "repo"),
+                   jsn_str(s, "commit"));
+        json_array_foreach(json_object_get(s, "missing"), k, path)
+        {
+            log_warn("not found below %s: %s of %s", v->root,
+                     json_string_value(path), jsn_str(s, "repo"));
+            missing = true;
+        }
+        files += jsn_int(s, "files");
+        bytes += jsn_int(s, "bytes");
+        tokens += jsn_int(s, "tokens");
     }
-    if (rc == 0 && !v->json)
-        printf("%9zu %13zu %13zu  total\n", d.total.files, d.total.bytes,
-               d.total.tokens);
-    if (rc == 0 && d.missing)
-        rc = 1;
-    documents_release(&d);
-    return rc;
+    if (!v->json)
+        printf("%9lld %13lld %13lld  total\n", (long long)files,
+               (long long)bytes, (long long)tokens);
+    json_decref(list);
+    return missing;
 }
 
 /* ---- the command ---- */

@@ -105,22 +105,22 @@ static bool is_inside(const char *path)
            !str_ends(str_of(path), "/..");
 }
 
-static const char *find_path(struct documents *d, const char *root,
-                             const char *repo, const char *path)
+/* The caller frees it; NULL: it is not there. */
+static char *find_path(const char *root, const char *repo, const char *path)
 {
     for (int parts = 2; parts >= 1; parts--) {
         struct str name = tail(repo, parts);
-        const char *full = arena_printf(&d->memory, "%s/%.*s/%s", root,
-                                        (int)name.n, name.p, path);
+        char *full = xasprintf("%s/%.*s/%s", root, (int)name.n, name.p, path);
 
         if (name.n && (fs_is_dir(full) || fs_is_file(full)))
             return full;
+        free(full);
     }
     return NULL;
 }
 
-static int count_path(struct document_source *s, const char *path,
-                      struct tokenizer *t, struct err *e)
+static int count_path(struct tally *sum, const char *path, struct tokenizer *t,
+                      struct err *e)
 {
     struct texts *r = texts_open(path, &(struct texts_how){0}, e);
     struct text_row row;
@@ -131,57 +131,68 @@ static int count_path(struct document_source *s, const char *path,
     while ((rc = texts_next(r, &row, e)) > 0) {
         struct tally one = tally_text(t, row.text, NULL);
 
-        tally_add(&s->sum, &one);
+        tally_add(sum, &one);
     }
     texts_close(r);
     return rc;
 }
 
-static int count_source(struct documents *d, struct document_source *s,
-                        const json_t *source, const char *root,
-                        struct tokenizer *t, struct err *e)
+/* NULL: an error. */
+static json_t *count_source(const json_t *source, const char *root,
+                            struct tokenizer *t, struct err *e)
 {
-    const json_t *path;
+    const char *repo = jsn_str(source, "repo");
+    const json_t *paths = json_object_get(source, "paths"), *path;
+    json_t *missing = json_array();
+    struct tally sum = {0};
+    int rc = 0;
     size_t i;
 
-    s->repo = arena_strdup(&d->memory, jsn_str(source, "repo"));
-    s->commit = arena_strdup(&d->memory, jsn_str(source, "commit"));
-    if (!s->repo[0] || !json_is_array(json_object_get(source, "paths")))
-        return err_set(e, ERR_INPUT,
-                       "a source needs a \"repo\" and a list of \"paths\"");
-    json_array_foreach(json_object_get(source, "paths"), i, path)
+    if (!repo[0] || !json_is_array(paths))
+        rc = err_set(e, ERR_INPUT,
+                     "a source needs a \"repo\" and a list of \"paths\"");
+    json_array_foreach(paths, i, path)
     {
-        const char *name = json_string_value(path), *found;
+        const char *name = json_string_value(path);
+        char *found;
 
-        if (!name || !is_inside(name))
-            return err_set(e, ERR_INPUT,
-                           "path %zu of %s is not a path inside its folder",
-                           i + 1, s->repo);
-        found = find_path(d, root, s->repo, name);
-        if (found && count_path(s, found, t, e) < 0)
-            return -1;
+        if (rc < 0)
+            break;
+        if (!name || !is_inside(name)) {
+            rc = err_set(e, ERR_INPUT,
+                         "path %zu of %s is not a path inside its folder",
+                         i + 1, repo);
+            break;
+        }
+        found = find_path(root, repo, name);
         if (found)
-            continue;
-        s->missing =
-            xgrow(s->missing, &s->missing_cap, s->missing_len, sizeof(char *));
-        s->missing[s->missing_len++] = arena_strdup(&d->memory, name);
-        d->missing++;
+            rc = count_path(&sum, found, t, e);
+        else
+            json_array_append_new(missing, json_string(name));
+        free(found);
     }
-    return 0;
+    if (rc == 0)
+        return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "repo", repo,
+                         "commit", jsn_str(source, "commit"), "files",
+                         (json_int_t)sum.files, "bytes", (json_int_t)sum.bytes,
+                         "characters", (json_int_t)sum.characters, "tokens",
+                         (json_int_t)sum.tokens, "missing", missing);
+    json_decref(missing);
+    return NULL;
 }
 
-int documents_count(struct documents *d, const char *sources, const char *root,
-                    struct tokenizer *t, struct err *e)
+json_t *documents_count(const char *sources, const char *root,
+                        struct tokenizer *t, struct err *e)
 {
-    json_t *file = jsn_read(sources, e), *list, *source;
+    json_t *file = jsn_read(sources, e), *list, *source,
+           *counted = json_array();
     size_t i;
     int rc = 0;
 
-    *d = (struct documents){0};
-    if (!file)
-        return -1;
     list = json_object_get(file, "sources");
-    if (!json_is_array(list))
+    if (!file)
+        rc = -1;
+    else if (!json_is_array(list))
         rc = err_set(e, ERR_INPUT,
                      "no list \"sources\"; --table takes the sources.json of "
                      "a pack");
@@ -189,25 +200,17 @@ int documents_count(struct documents *d, const char *sources, const char *root,
         rc =
             err_set(e, ERR_INPUT,
                     "--root %s is not a folder; put the documents there", root);
-    if (rc == 0)
-        d->item = xcalloc(json_array_size(list) + 1, sizeof(*d->item));
-    json_array_foreach(list, i, source)
+    json_array_foreach(list, i, source) if (rc == 0)
     {
-        if (rc < 0)
-            break;
-        rc = count_source(d, &d->item[d->len++], source, root, t, e);
-        tally_add(&d->total, &d->item[i].sum);
+        json_t *one = count_source(source, root, t, e);
+
+        rc = one ? json_array_append_new(counted, one) : -1;
     }
-    if (rc < 0)
+    if (rc < 0 && file)
         err_wrap(e, "%s", sources);
     json_decref(file);
-    return rc;
-}
-
-void documents_release(struct documents *d)
-{
-    for (size_t i = 0; i < d->len; i++)
-        free(d->item[i].missing);
-    free(d->item);
-    arena_release(&d->memory);
+    if (rc == 0)
+        return counted;
+    json_decref(counted);
+    return NULL;
 }

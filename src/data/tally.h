@@ -3,8 +3,8 @@
 #ifndef DATA_TALLY_H
 #define DATA_TALLY_H
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "data/tokenizer.h"
 
@@ -33,26 +33,12 @@ void tallies_release(struct tallies *t);
 /* ---- documents: those that the `sources.json` of a pack names, fetched into a folder
  * by the user ---- */
 
-struct document_source {
-    const char *repo, *commit;
-    struct tally sum;
-    const char **missing; /* paths that are not in the folder */
-    size_t missing_len, missing_cap;
-};
-
-struct documents {
-    struct document_source *item; /* in the order of the file */
-    size_t len;
-    struct tally total;
-    size_t missing;
-    struct arena memory;
-};
-
 /* The documents of https://host/OWNER/NAME are in ROOT/OWNER/NAME or in ROOT/NAME; a
  * path is a file, or a folder with all below it. A path that two sources name
- * counts once for each. Release in any case. */
-int documents_count(struct documents *d, const char *sources, const char *root,
-                    struct tokenizer *t, struct err *e);
-void documents_release(struct documents *d);
+ * counts once for each. A list, with an object for each source in the order of the
+ * file: {"repo", "commit", "files", "bytes", "characters", "tokens", "missing"}, of
+ * which the last are paths that are not there; the caller owns it. */
+json_t *documents_count(const char *sources, const char *root,
+                        struct tokenizer *t, struct err *e);
 
 #endif

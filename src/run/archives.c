@@ -6,9 +6,10 @@
 #include "base/mem.h"
 #include "run/query.h"
 #include "run/shared.h"
-#include "run/summary.h"
 #include "store/pg.h"
+#include "verify/verdict.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
@@ -58,17 +59,6 @@ struct task *archives_task(struct store *s, const json_t *row, struct err *e)
                            jsn_maybe(row, "path"), e);
 }
 
-static json_t *piece_of_row(const json_t *row)
-{
-    const struct row_task t = {.kind = jsn_maybe(row, "kind"),
-                               .level = jsn_maybe(row, "level"),
-                               .depth = jsn_int(row, "depth"),
-                               .parents = jsn_maybe(row, "parents"),
-                               .needs = jsn_maybe(row, "needs")};
-
-    return t.kind ? summary_piece_json(&t) : NULL;
-}
-
 /* The texts of a kernel, and what the judge measured. */
 static int kernel_texts(struct store *s, const json_t *row,
                         struct arena *memory, struct kernel *k, struct err *e)
@@ -106,7 +96,7 @@ int archives_tell(struct store *s, const json_t *row, kernel_fn *fn, void *arg,
     struct kernel k = {.rules = jsn_int(row, "rules"),
                        .retired_on = jsn_maybe(row, "retired_on"),
                        .retired_why = jsn_maybe(row, "retired_why"),
-                       .piece = piece_of_row(row),
+                       .piece = json_object_get(row, "piece"),
                        .task = archives_task(s, row, e)};
     struct arena texts = {0};
     int rc = -1;
@@ -115,7 +105,6 @@ int archives_tell(struct store *s, const json_t *row, kernel_fn *fn, void *arg,
     if (k.task && kernel_texts(s, row, &texts, &k, e) == 0)
         rc = fn(&k, arg, e);
     task_free(k.task);
-    json_decref(k.piece);
     json_decref(k.judged);
     arena_release(&texts);
     return rc;
@@ -225,6 +214,7 @@ struct copying {
     struct shared *shared; /* NULL: a folder */
     bool from_shared;
     struct map known; /* of a folder */
+    char *name;       /* in the folder, of the kernel that was written last */
     struct archives_copied *count;
 };
 
@@ -233,18 +223,17 @@ static int copy_to_folder(struct copying *c, const struct kernel *k,
                           struct err *e)
 {
     struct kernel copy = *k;
-    char *plain, *name;
+    char *plain;
     int rc;
 
     if (map_get(&c->known, str_of(k->task->hash)))
         return 0;
     plain = kernel_name(k->name); /* a seed's begins with a digit */
-    name = kernel_free_name(c->to, plain);
-    copy.name = name;
+    free(c->name);
+    copy.name = c->name = kernel_free_name(c->to, plain);
     rc = kernel_write(c->to, &copy, (struct str){k->task->source, k->task->len},
                       e);
     free(plain);
-    free(name);
     if (rc < 0)
         return -1;
     map_set(&c->known, str_of(k->task->hash), c);
@@ -307,5 +296,112 @@ int archives_copy(const char *const *from, size_t n, const char *to,
     }
     map_release(&c.known);
     shared_close(c.shared);
+    free(c.name);
+    return rc;
+}
+
+/* ---- copying for reading: an archive with verdicts and an index ---- */
+
+struct listing {
+    struct copying copy;
+    struct buf index;
+    struct arena memory;
+    struct store *store; /* of the run */
+    const json_t *row;   /* of the kernel */
+};
+
+static void put_ms(struct buf *out, double ms)
+{
+    if (ms > 0)
+        buf_printf(out, " %.4g ms |", ms);
+    else
+        buf_puts(out, " |");
+}
+
+static void list_kernel(struct listing *l, const struct kernel *k,
+                        const json_t *record)
+{
+    double speedup = verdict_speedup(record, "reference_ms");
+    const char *name = l->copy.name;
+
+    buf_printf(&l->index,
+               "| [%s](%s) | [task](%s/task.py)%s%s%s, [kernel](%s/solution.py)"
+               " | correct, %s%s |",
+               k->task->id, name, name, k->plan.p ? ", [plan](" : "",
+               k->plan.p ? name : "", k->plan.p ? "/plan.md)" : "", name,
+               jsn_str(l->row, "evidence"),
+               kernel_is_older(k) ? " by older rules of truth" : "");
+    put_ms(&l->index, verdict_ms(record, "ms"));
+    put_ms(&l->index, verdict_ms(record, "reference_ms"));
+    if (!isnan(speedup))
+        buf_printf(&l->index, " %.2f%s", speedup,
+                   plausible_doubt(record, &l->memory) ? " (hard to believe)"
+                                                       : "");
+    buf_puts(&l->index, " |\n");
+}
+
+static int copy_and_list(struct kernel *k, void *arg, struct err *e)
+{
+    struct listing *l = arg;
+    const char *hash = jsn_maybe(l->row, "record");
+    size_t before = l->copy.count->written;
+    json_t *record = NULL;
+    char *path;
+    int rc = copy_one(k, &l->copy, e);
+
+    if (rc < 0 || l->copy.count->written == before)
+        return rc;
+    if (hash &&
+        !(record = store_record(l->store, hash, jsn_str(l->row, "times"), e)))
+        return -1;
+    path = xasprintf("%s/%s/verdict.json", l->copy.to, l->copy.name);
+    if (record)
+        rc = jsn_write(path, record, JSON_INDENT(2), e);
+    list_kernel(l, k, record);
+    json_decref(record);
+    free(path);
+    return rc;
+}
+
+static int copy_listed_row(struct store *s, const json_t *row, void *arg,
+                           struct err *e)
+{
+    struct listing *l = arg;
+
+    l->store = s;
+    l->row = row;
+    return archives_tell(s, row, copy_and_list, l, e);
+}
+
+int archives_list(const char *const *run, size_t runs, const char *to,
+                  struct archives_copied *out, struct err *e)
+{
+    struct listing l = {.copy = {.count = out, .from_shared = true}};
+    struct fs_fresh dir;
+    int rc = fs_fresh_begin(&dir, to, false, e);
+    char *path = NULL;
+
+    *out = (struct archives_copied){0};
+    l.copy.to = dir.dir;
+    buf_init(&l.index, BUF_UNLIMITED);
+    buf_puts(&l.index,
+             "# Kernels\n\nVerified kernels; the evidence says how much is "
+             "proven. Each folder has `verdict.json`, the verifier's "
+             "record.\n\n| name | files | verdict | kernel | eager | speed-up "
+             "|\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; rc == 0 && i < runs; i++)
+        rc = archives_each_row(run[i], copy_listed_row, &l, e);
+    if (rc == 0) {
+        path = fs_join(dir.dir, "README.md");
+        rc = fs_replace(path, l.index.data, l.index.len, e);
+    }
+    if (rc == 0)
+        rc = fs_fresh_end(&dir, e);
+    fs_fresh_drop(&dir);
+    map_release(&l.copy.known);
+    arena_release(&l.memory);
+    buf_release(&l.index);
+    free(l.copy.name);
+    free(path);
     return rc;
 }

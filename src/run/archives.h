@@ -58,6 +58,11 @@ struct archives_copied {
 int archives_copy(const char *const *from, size_t n, const char *to,
                   struct archives_copied *out, struct err *e);
 
+/* Writes the kernels of runs to a new archive for people: each with the verifier's
+ * record, and an index of all. */
+int archives_list(const char *const *run, size_t runs, const char *to,
+                  struct archives_copied *out, struct err *e);
+
 /* Adds the hashes of the tasks that an archive, a folder, has a kernel for: with
  * any value. Retired kernels do not count; a folder that does not exist has
  * none. */

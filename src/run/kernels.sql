@@ -17,7 +17,8 @@ again AS ( -- the last time: the other columns are of this row
     SELECT problem, solution, max(pass), rules, judged_at, ifnull(why, verdict) AS why,
         verdict = 'correct' AND ifnull(evidence, '') >= 'E3' AS passed
     FROM recheck GROUP BY problem, solution)
-SELECT ord AS task, id, source, path, kind, level, depth, parents, needs,
+SELECT ord AS task, id, source, path, kind,
+    piece(kind, level, depth, parents, needs) AS "piece:o",
     found.attempt, code, plan, evidence, record, times,
     fact.method AS method, model, dsl, precision, device,
     coalesce(again.rules, iif(fact.rules > 0, fact.rules, 1)) AS rules,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "io/term.h"
+#include "search/method.h"
 #include "verify/verdict.h"
 
 #include <sqlite3.h>
@@ -133,6 +134,54 @@ static void sql_stripped(sqlite3_context *c, int n, sqlite3_value **v)
     sqlite3_result_text64(c, text.p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+/* verdict_place(name): where it is listed; NULL for another program's word. */
+static void sql_verdict_place(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    enum verdict place = verdict_of((const char *)sqlite3_value_text(v[0]));
+
+    (void)n;
+    if (place < VERDICTS)
+        sqlite3_result_int(c, (int)place);
+}
+
+/* two_stages(method): whether its attempts have a plan and then code. */
+static void sql_two_stages(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *name = (const char *)sqlite3_value_text(v[0]);
+    const struct method *m = name ? method_find(name) : NULL;
+
+    (void)n;
+    sqlite3_result_int(c, m && m->two_stage);
+}
+
+static json_t *sql_lines(sqlite3_value *v)
+{
+    const char *text = (const char *)sqlite3_value_text(v);
+    struct str rest = str_of(text ? text : ""), line;
+    json_t *list = json_array();
+
+    while (str_cut(&rest, '\n', &line))
+        json_array_append_new(list, jsn_text(line.p, line.n));
+    return list;
+}
+
+/* piece(kind, level, depth, parents, needs): what a piece is, as JSON; NULL for a task. */
+static void sql_piece(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *kind = (const char *)sqlite3_value_text(v[0]);
+    json_t *piece;
+
+    (void)n;
+    if (!kind)
+        return;
+    piece = json_pack("{s:s, s:s?, s:I, s:o, s:o}", "kind", kind, "level",
+                      (const char *)sqlite3_value_text(v[1]), "depth",
+                      (json_int_t)sqlite3_value_int64(v[2]), "parents",
+                      sql_lines(v[3]), "needs", sql_lines(v[4]));
+    sqlite3_result_text(c, json_dumps(piece, JSON_COMPACT), -1, free);
+    json_decref(piece);
+}
+
 /* What an aggregate has seen so far. */
 struct numbers {
     double *v;
@@ -213,6 +262,9 @@ static const struct {
     {"cut", 2, sql_cut},
     {"block", 1, sql_block},
     {"stripped", 1, sql_stripped},
+    {"verdict_place", 1, sql_verdict_place},
+    {"two_stages", 1, sql_two_stages},
+    {"piece", 5, sql_piece},
 };
 
 void query_functions(sqlite3 *db)
@@ -390,7 +442,7 @@ static json_t *query_value(sqlite3_stmt *q, int i, char format)
 
     switch (sqlite3_column_type(q, i)) {
     case SQLITE_NULL:
-        return format == '?' ? NULL : json_null();
+        return format == '?' || format == 'o' ? NULL : json_null();
     case SQLITE_INTEGER:
         return format == 'b' ? json_boolean(sqlite3_column_int(q, i))
                              : json_integer(sqlite3_column_int64(q, i));
@@ -398,7 +450,7 @@ static json_t *query_value(sqlite3_stmt *q, int i, char format)
         return json_real(sqlite3_column_double(q, i));
     default:
         text = (const char *)sqlite3_column_text(q, i);
-        return format == 'j'
+        return format == 'j' || format == 'o'
                    ? query_json(text, (size_t)sqlite3_column_bytes(q, i))
                    : jsn_text(text, (size_t)sqlite3_column_bytes(q, i));
     }
@@ -480,4 +532,63 @@ int query_bytes(struct store *s, const char *name, json_t *given,
 
     json_decref(given);
     return rc;
+}
+
+/* ---- a task of a run ---- */
+
+static json_t *query_task_given(int64_t task, int64_t attempt)
+{
+    return json_pack("{s:I, s:o}", "task", (json_int_t)task, "attempt",
+                     attempt ? json_integer(attempt) : json_null());
+}
+
+int query_task_best(struct store *s, int64_t task, int64_t *out, struct err *e)
+{
+    json_t *best = query_row(s, "run/task/best", query_task_given(task, 0), e);
+
+    *out = json_integer_value(json_object_get(best, "attempt"));
+    json_decref(best);
+    return e->kind == ERR_NONE ? 0 : -1;
+}
+
+json_t *query_task_attempt(struct store *s, int64_t task, int64_t attempt,
+                           struct err *e)
+{
+    json_t *one =
+        query_row(s, "run/task/attempts", query_task_given(task, attempt), e);
+    json_t *more = one ? query_row(s, "run/task/attempt",
+                                   query_task_given(task, attempt), e)
+                       : NULL;
+
+    if (more && json_object_update_new(one, more) == 0 &&
+        json_object_set_new(one, "examples",
+                            query_list(s, "run/task/examples",
+                                       query_task_given(task, attempt), e)) ==
+            0 &&
+        json_object_set_new(one, "calls",
+                            query_list(s, "run/task/calls",
+                                       query_task_given(task, attempt), e)) ==
+            0)
+        return one;
+    json_decref(one);
+    return NULL;
+}
+
+json_t *query_task(struct store *s, int64_t task, struct err *e)
+{
+    json_t *j = query_row(s, "run/task/task", query_task_given(task, 0), e);
+
+    if (!j ||
+        json_object_set_new(j, "attempts",
+                            query_list(s, "run/task/attempts",
+                                       query_task_given(task, 0), e)) == 0)
+        return j;
+    json_decref(j);
+    return NULL;
+}
+
+json_t *query_task_diff(struct store *s, int64_t task, int64_t attempt,
+                        struct err *e)
+{
+    return query_row(s, "run/task/diff", query_task_given(task, attempt), e);
 }

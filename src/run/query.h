@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -55,7 +56,7 @@ void query_close(struct store *s); /* may be NULL */
 void query_texts(struct store *s);
 /* The rows as a list of objects, whose members are the columns: as they are, or by the
  * end of a column's name: ":b" true or false, ":j" the value of JSON, ":?" no member for
- * NULL. Takes the reference to `given`; the caller owns the list. NULL: an error. */
+ * NULL, ":o" the value of JSON or no member. Takes the reference to `given`; the caller owns the list. NULL: an error. */
 json_t *query_list(struct store *s, const char *name, json_t *given,
                    struct err *e);
 /* The first row; NULL without an error: there is none. */
@@ -74,5 +75,22 @@ typedef void query_message_fn(const char *role, struct str text, size_t first,
                               void *arg);
 int query_messages(struct store *s, const char *hash, query_message_fn *add,
                    void *arg, struct err *e);
+
+/* ---- a task of a run and its attempts as JSON, from the queries in task/. What a model
+ * wrote is given as it was stored: treat it as untrusted ---- */
+
+/* The number of the attempt that stands for the task: of those that solved it the one with
+ * the highest fitness (of equals the first), else the last; 0: none is finished. */
+int query_task_best(struct store *s, int64_t task, int64_t *out, struct err *e);
+/* {"task", "skipped", "reference", "attempts": a line each, "attempt": null}, as
+ * docs/PAGE.md says. */
+json_t *query_task(struct store *s, int64_t task, struct err *e);
+/* An attempt in full, for the last member. NULL without an error: there is none. */
+json_t *query_task_attempt(struct store *s, int64_t task, int64_t attempt,
+                           struct err *e);
+/* {"before", "diff"}: what changed in the code since the last attempt before that has
+ * some. NULL without an error: there is none. */
+json_t *query_task_diff(struct store *s, int64_t task, int64_t attempt,
+                        struct err *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "curriculum/maker.h"
 #include "run/parts.h"
+#include "run/query.h"
 #include "search/method.h"
 #include "verify/roster.h"
 #include "verify/verdict.h"
@@ -424,6 +425,7 @@ void run_result_release(struct run_result *x)
 
 int run_look(struct run *r, struct run_view *v, struct err *e)
 {
+    query_texts(r->store);
     return run_view_read(r->store, r->set->out, v, e);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/conf.h"
 #include "base/fs.h"
-#include "search/search_opts.h"
+#include "search/search.h"
 #include "source/task.h"
 
 #include <stddef.h>

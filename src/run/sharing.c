@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tick.h"
+#include "run/query.h"
 #include "run/shared.h"
-#include "run/summary.h"
 #include "search/archive.h"
 #include "search/embed.h"
 #include "store/pg.h"
@@ -179,27 +179,11 @@ static void share_embed(struct str text, float *out, void *arg)
 
 /* ---- the run's own kernels ---- */
 
-/* What the task is a piece of; NULL: it is none. */
-static json_t *piece_of(struct run *r, int64_t ord)
-{
-    struct store_list l = {0};
-    struct err ignored = ERR_INIT;
-    const struct row_task *row;
-    json_t *piece = NULL;
-    struct arena memory = {0};
-
-    if (store_list(r->store, STORE_TASKS, ord, &l, &memory, &ignored) == 0 &&
-        l.len && (row = l.row)->kind)
-        piece = summary_piece_json(row);
-    free(l.row);
-    arena_release(&memory);
-    return piece;
-}
-
 static int own_kernel(struct run *r, const struct own *o, struct arena *a,
                       struct kernel *k, struct err *e)
 {
     struct archive_ported ported;
+    json_t *row;
 
     if (store_text(r->store, o->code, a, &k->solution, e) < 0 ||
         store_text(r->store, o->plan, a, &k->plan, e) < 0 ||
@@ -208,8 +192,11 @@ static int own_kernel(struct run *r, const struct own *o, struct arena *a,
     if (ported.text.n)
         k->ported = ported.text;
     k->ported_why = ported.why;
-    k->piece = piece_of(r, o->ord);
-    return 0;
+    row = query_row(r->store, "run/piece",
+                    json_pack("{s:I}", "task", (json_int_t)o->ord), e);
+    k->piece = json_incref(json_object_get(row, "piece"));
+    json_decref(row);
+    return row ? 0 : -1;
 }
 
 static void share_give(struct run_share *h, const struct own *o)
@@ -267,6 +254,7 @@ const struct search_shared *run_share_open(struct run *r)
 
     if (!r->shared_address)
         return NULL;
+    query_texts(r->store);
     h = r->share = xcalloc(1, sizeof(*h));
     h->r = r;
     h->search = (struct search_shared){.look = share_look,

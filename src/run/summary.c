@@ -3,8 +3,6 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "prompt/prompt.h"
-#include "search/method.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +18,12 @@ int64_t summary_solved_at(const struct run_task *t)
     return 0;
 }
 
+/* The number of its last attempt, or 0. */
+static int64_t summary_last(const struct run_task *t)
+{
+    return t->attempts ? t->attempt[t->attempts - 1].row.attempt : 0;
+}
+
 double summary_speedup(const struct run_attempt *a)
 {
     const char *times = a->verdict ? a->verdict->times : NULL;
@@ -31,106 +35,45 @@ double summary_speedup(const struct run_attempt *a)
     return x;
 }
 
-static void summary_look_at(struct summary *m, const struct run_view *v,
-                            const struct run_task *t, struct summary_task *out)
-{
-    const struct run_attempt *a = run_task_best(t);
+/* ---- tasks and the archive ---- */
 
-    *out = (struct summary_task){.id = t->row.id,
-                                 .skipped = t->row.skipped,
-                                 .piece = t->row.kind ? &t->row : NULL,
-                                 .speedup = (double)NAN};
+static void summary_add_task(struct summary *m, const struct run_task *t)
+{
+    const struct run_attempt *best = run_task_best(t);
+    bool solved = best && best->row.solved;
+
+    m->tasks++;
+    m->skipped += t->row.skipped != NULL;
+    m->solved += solved;
+    m->proven += solved && best->verdict &&
+                 evidence_of(best->verdict->evidence) >= EVIDENCE_ARCHIVE;
+    m->attempts += (int64_t)t->attempts;
     for (size_t i = 0; i < t->attempts; i++) {
         enum verdict verdict = verdict_of(t->attempt[i].row.verdict);
 
-        if (verdict < VERDICTS)
-            out->count[verdict]++;
-    }
-    if (!a)
-        return;
-    out->attempts = t->attempt[t->attempts - 1].row.attempt;
-    out->verdict = a->row.verdict;
-    out->rule = a->row.rule;
-    out->evidence = a->verdict ? a->verdict->evidence : NULL;
-    out->speedup = summary_speedup(a);
-    out->solved_at = summary_solved_at(t);
-    out->shown = run_view_shown(v, a, &m->memory);
-    out->shown_len = a->shown_len;
-}
-
-static void summary_add_task(struct summary *m, const struct run_view *v,
-                             const struct run_task *t)
-{
-    struct summary_task *x = &m->task[m->tasks++];
-
-    summary_look_at(m, v, t, x);
-    m->skipped += x->skipped != NULL;
-    m->solved += x->solved_at != 0;
-    m->proven += x->solved_at && evidence_of(x->evidence) >= EVIDENCE_ARCHIVE;
-    m->attempts += (int64_t)t->attempts;
-    for (size_t i = 0; i < t->attempts; i++)
         m->duplicates += t->attempt[i].row.same_as != 0;
-    for (enum verdict i = 0; i < VERDICTS; i++)
-        m->verdict[i] += x->count[i];
+        if (verdict < VERDICTS)
+            m->verdict[verdict]++;
+    }
 }
 
-static void summary_add_piece(struct summary *m, const struct run_view *v,
-                              const struct run_task *t)
+static void summary_add_piece(struct summary *m, const struct run_task *t)
 {
-    struct summary_task *x = &m->piece[m->pieces++];
-
-    summary_look_at(m, v, t, x);
-    m->pieces_skipped += x->skipped != NULL;
-    m->pieces_solved += x->solved_at != 0;
+    m->pieces++;
+    m->pieces_skipped += t->row.skipped != NULL;
+    m->pieces_solved += summary_solved_at(t) != 0;
     m->piece_attempts += (int64_t)t->attempts;
 }
-
-/* NULL: a row names neither a task nor a piece. */
-static struct summary_task *task_or_piece(struct summary *m, int64_t ord)
-{
-    if (ord < 0 || (size_t)ord >= m->tasks + m->pieces)
-        return NULL;
-    return (size_t)ord < m->tasks ? &m->task[ord]
-                                  : &m->piece[(size_t)ord - m->tasks];
-}
-
-/* ---- the archive ---- */
 
 static void summary_add_entry(struct summary *m, const struct row_entry *x)
 {
     bool run = strcmp(x->origin, "run") == 0;
-    struct summary_task *t = task_or_piece(m, x->task);
 
-    m->entry[m->entries++] = (struct summary_entry){.entry = x->entry,
-                                                    .name = x->name,
-                                                    .origin = x->origin,
-                                                    .version = x->version,
-                                                    .left = x->withdrawn};
+    m->entries++;
     m->seeds += !run;
     m->kernels += run && !x->withdrawn;
-    if (run && x->withdrawn && t) {
-        t->doubted = true;
-        m->doubted += !t->piece;
-    }
-}
-
-static void count_outcomes(struct summary *m, const struct run_attempt *a)
-{
-    const struct method *method = method_find(a->row.method);
-    bool two = method && method->two_stage;
-    enum prompt_stage first = two ? PROMPT_PLAN : PROMPT_EVOLVE,
-                      last = two ? PROMPT_CODE : PROMPT_EVOLVE;
-
-    for (size_t i = 0; i < a->shown_len; i++) {
-        int64_t entry = a->shown[i].entry;
-
-        if (entry < 1 || entry > m->entries)
-            continue;
-        for (enum prompt_stage s = first; s <= last; s++) {
-            m->entry[entry - 1].count[s].shown++;
-            m->entry[entry - 1].count[s].solved += a->row.solved;
-        }
-    }
+    m->doubted +=
+        run && x->withdrawn && x->task >= 0 && (size_t)x->task < m->tasks;
 }
 
 /* ---- calls and events ---- */
@@ -154,16 +97,23 @@ static void summary_add_call(struct summary *m, const struct row_call *c)
         m->last_at = c->answered_at;
 }
 
-static void add_event(struct summary *m, const struct row_event *x)
+/* Counts the tasks that are set aside: each may have been tried again since then. */
+static void summary_add_events(struct summary *m, const struct run_view *v)
 {
-    struct summary_task *t = task_or_piece(m, x->task);
+    bool *aside = xcalloc(v->tasks + 1, sizeof(*aside));
 
-    m->infra += strcmp(x->kind, "infra") == 0;
-    /* It may have been tried again since then. */
-    if (strcmp(x->kind, "aside") != 0 || !t || t->attempts >= x->attempt)
-        return;
-    m->aside += !t->aside && !t->piece;
-    t->aside = x->text;
+    for (size_t i = 0; i < v->events; i++) {
+        const struct row_event *x = &v->event[i];
+
+        m->infra += strcmp(x->kind, "infra") == 0;
+        if (strcmp(x->kind, "aside") == 0 && x->task >= 0 &&
+            (size_t)x->task < v->tasks &&
+            summary_last(&v->task[x->task]) < x->attempt)
+            aside[x->task] = true;
+    }
+    for (size_t i = 0; i < v->tasks; i++)
+        m->aside += aside[i];
+    free(aside);
 }
 
 /* ---- why tasks have no solution ---- */
@@ -180,60 +130,56 @@ static int more_tasks(const void *a, const void *b)
 /* `known` has the errors of m->error by `failure`, which is the same pointer for all
  * that failed alike. */
 static void count_error(struct summary *m, struct map *known,
-                        const struct summary_task *t, const char *failure)
+                        const struct run_attempt *a, const char *error,
+                        const char *failure)
 {
     struct str key = {(const char *)&failure, sizeof(failure)};
     struct summary_error *x = map_get(known, key);
 
     if (!x) {
         x = &m->error[m->errors++];
-        *x = (struct summary_error){.verdict = t->verdict, .error = t->error};
+        *x = (struct summary_error){.verdict = a->row.verdict, .error = error};
         map_set(known, key, x);
     }
     x->tasks++;
 }
 
-/* Why a task or piece is not solved, and whether its time can be believed. Errors of
- * pieces are shown with them, and counted nowhere. */
-static int add_reasons(struct summary *m, struct run_view *v, size_t ord,
-                       struct map *known, struct err *e)
+/* Why a task is not solved, and whether its time can be believed. */
+static int summary_add_reason(struct summary *m, struct run_view *v,
+                              const struct run_task *t, struct map *known,
+                              struct err *e)
 {
-    struct summary_task *t = task_or_piece(m, (int64_t)ord);
-    struct run_attempt *a = run_task_best(&v->task[ord]);
-    const char *doubt;
+    struct run_attempt *a = run_task_best(t);
+    const char *why;
 
-    if (!a || t->skipped) {
-        m->untried += !t->piece && !t->skipped;
+    if (!a || t->row.skipped) {
+        m->untried += !t->row.skipped;
         return 0;
     }
-    if (!t->solved_at) {
-        t->error = run_view_error(v, a, e);
-        if (!t->error)
-            return -1;
-        t->error = t->error[0] ? t->error : NULL;
-        if (!t->piece && verdict_of(t->verdict) < VERDICTS)
-            m->unsolved[verdict_of(t->verdict)]++;
-        if (!t->piece && t->error)
-            count_error(m, known, t, run_view_failure(v, a, e));
-    } else if (!t->piece && !isnan(t->speedup)) {
-        doubt = run_view_doubt(v, a, e);
-        if (!doubt)
-            return -1;
-        t->implausible = doubt[0] ? doubt : NULL;
-        m->implausible += doubt[0] != '\0';
+    if (a->row.solved) {
+        why = isnan(summary_speedup(a)) ? "" : run_view_doubt(v, a, e);
+        m->implausible += why && why[0];
+        return why ? 0 : -1;
     }
+    why = run_view_error(v, a, e);
+    if (!why)
+        return -1;
+    if (verdict_of(a->row.verdict) < VERDICTS)
+        m->unsolved[verdict_of(a->row.verdict)]++;
+    if (why[0])
+        count_error(m, known, a, why, run_view_failure(v, a, e));
     return 0;
 }
 
-static int add_all_reasons(struct summary *m, struct run_view *v, struct err *e)
+static int summary_add_reasons(struct summary *m, struct run_view *v,
+                               struct err *e)
 {
-    struct map known;
+    struct map known = {0};
     int rc = 0;
 
-    map_init(&known);
     m->error = arena_alloc(&m->memory, (m->tasks + 1) * sizeof(*m->error));
-    for (size_t i = 0; rc == 0 && i < v->all; i++)
-        rc = add_reasons(m, v, i, &known, e);
+    for (size_t i = 0; rc == 0 && i < v->tasks; i++)
+        rc = summary_add_reason(m, v, &v->task[i], &known, e);
     if (m->errors)
         qsort(m->error, m->errors, sizeof(*m->error), more_tasks);
     map_release(&known);
@@ -246,30 +192,20 @@ int summary_make(struct run_view *v, struct summary *out, struct err *e)
 
     *out = (struct summary){
         .state = v->state, .pid = v->pid, .rules = run_view_rules(v)};
-    arena_init(&out->memory);
-    out->task = arena_alloc(&out->memory, (v->tasks + 1) * sizeof(*out->task));
-    out->piece = arena_alloc(&out->memory,
-                             (v->all - v->tasks + 1) * sizeof(*out->piece));
-    out->entry =
-        arena_alloc(&out->memory, (v->entries + 1) * sizeof(*out->entry));
     for (size_t i = 0; i < v->tasks; i++)
-        summary_add_task(out, v, &v->task[i]);
+        summary_add_task(out, &v->task[i]);
     for (size_t i = v->tasks; i < v->all; i++)
-        summary_add_piece(out, v, &v->task[i]);
+        summary_add_piece(out, &v->task[i]);
     for (size_t i = 0; i < v->entries; i++)
         summary_add_entry(out, &v->entry[i]);
-    for (size_t i = 0; i < v->all; i++)
-        for (size_t k = 0; k < v->task[i].attempts; k++)
-            count_outcomes(out, &v->task[i].attempt[k]);
     for (size_t i = 0; i <= v->all; i++) {
         struct row_call *c = run_view_calls(v, i, &n);
 
         for (size_t k = 0; k < n; k++)
             summary_add_call(out, &c[k]);
     }
-    for (size_t i = 0; i < v->events; i++)
-        add_event(out, &v->event[i]);
-    if (add_all_reasons(out, v, e) == 0)
+    summary_add_events(out, v);
+    if (summary_add_reasons(out, v, e) == 0)
         return 0;
     summary_release(out);
     return -1;
@@ -282,17 +218,6 @@ void summary_release(struct summary *m)
 }
 
 /* ---- as JSON ---- */
-
-static json_t *verdicts_counted(const int64_t *count, bool zeros)
-{
-    json_t *counts = json_object();
-
-    for (enum verdict i = 0; i < VERDICTS; i++)
-        if (count[i] || zeros)
-            json_object_set_new(counts, verdicts[i].name,
-                                json_integer(count[i]));
-    return counts;
-}
 
 static json_t *unsolved_json(const struct summary *m)
 {
@@ -315,8 +240,11 @@ static json_t *unsolved_json(const struct summary *m)
 
 json_t *summary_run_json(const struct summary *m, const char *dir)
 {
-    json_t *counts = verdicts_counted(m->verdict, true), *pieces = NULL;
+    json_t *counts = json_object(), *pieces = NULL;
 
+    for (enum verdict i = 0; i < VERDICTS; i++)
+        json_object_set_new(counts, verdicts[i].name,
+                            json_integer(m->verdict[i]));
     if (m->pieces)
         pieces =
             json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)m->pieces,
@@ -343,55 +271,4 @@ json_t *summary_run_json(const struct summary *m, const char *dir)
         unsolved_json(m), "pieces", pieces, "implausible",
         (json_int_t)m->implausible, "proven", (json_int_t)m->proven, "rules",
         (json_int_t)m->rules);
-}
-
-static json_t *lines_json(const char *lines)
-{
-    struct str rest = str_of(lines ? lines : ""), line;
-    json_t *list = json_array();
-
-    while (str_cut(&rest, '\n', &line))
-        json_array_append_new(list, jsn_text(line.p, line.n));
-    return list;
-}
-
-json_t *summary_piece_json(const struct row_task *r)
-{
-    return json_pack("{s:s, s:s?, s:I, s:o, s:o}", "kind", r->kind, "level",
-                     r->level, "depth", (json_int_t)r->depth, "parents",
-                     lines_json(r->parents), "needs", lines_json(r->needs));
-}
-
-json_t *summary_task_json(const struct summary_task *t)
-{
-    json_t *shown = json_array(), *counts = verdicts_counted(t->count, false);
-
-    for (size_t k = 0; k < t->shown_len; k++)
-        json_array_append_new(shown, json_string(t->shown[k]));
-    return json_pack(
-        "{s:s, s:s?, s:s?, s:s?, s:I, s:I, s:b, s:o, s:s?, s:s?, s:o, "
-        "s:o, s:o, s:o*, s:s?}",
-        "task", t->id, "verdict", t->verdict, "rule", t->rule, "evidence",
-        t->evidence, "attempts", (json_int_t)t->attempts, "solved_at",
-        (json_int_t)t->solved_at, "doubted", t->doubted, "shown", shown,
-        "skipped", t->skipped, "aside", t->aside, "verdicts", counts, "error",
-        t->error ? jsn_text(t->error, strlen(t->error)) : json_null(),
-        "speedup", isnan(t->speedup) ? json_null() : json_real(t->speedup),
-        "piece", t->piece ? summary_piece_json(t->piece) : NULL, "implausible",
-        t->implausible);
-}
-
-json_t *summary_entry_json(const struct summary_entry *x)
-{
-    json_t *stages = json_object();
-
-    for (int k = 0; k < 3; k++)
-        json_object_set_new(stages, prompt_stages[k],
-                            json_pack("{s:I, s:I}", "shown",
-                                      (json_int_t)x->count[k].shown, "solved",
-                                      (json_int_t)x->count[k].solved));
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:o}", "entry",
-                     (json_int_t)x->entry, "name", x->name, "origin", x->origin,
-                     "version", (json_int_t)x->version, "left",
-                     (json_int_t)x->left, "stages", stages);
 }

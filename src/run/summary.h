@@ -11,39 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct summary_task {
-    const char *id, *skipped; /* NULL: it takes part */
-    const char *aside;        /* why it is set aside, or NULL: it is not */
-    int64_t attempts, solved_at;
-    const char *verdict;     /* of the best attempt: see run_task_best() */
-    const char *rule;        /* of that attempt, or NULL */
-    const char *error;       /* likewise: its first line that says something */
-    double speedup;          /* likewise; NaN: not measured */
-    const char *implausible; /* why that is hard to believe, or NULL */
-    int64_t count[VERDICTS]; /* its attempts by verdict */
-    const char *evidence;    /* of the best attempt */
-    const char **shown;      /* names of its examples */
-    size_t shown_len;
-    bool doubted; /* the reviewer refused its kernel at the end of the run, so
-                     its entry has left the archive */
-    const struct row_task
-        *piece; /* what it is a piece of; NULL: it is a task */
-};
-
-/* How often an example was shown, and how often the attempt then succeeded. */
-struct summary_count {
-    int64_t shown, solved;
-};
-
-/* An entry of the archive, and what became of attempts that it was shown to. */
-struct summary_entry {
-    int64_t entry; /* from 1, in the order they joined */
-    const char *name, *origin;
-    int64_t version, left; /* the archive's when it joined, and when it left;
-                              left 0: it has not */
-    struct summary_count count[3]; /* by enum prompt_stage */
-};
-
 #define SUMMARY_ERRORS 5 /* that are printed */
 
 /* A kind of error (verdict_error_kind()) that tasks without a solution have in
@@ -56,14 +23,11 @@ struct summary_error {
 struct summary {
     enum run_state state;
     long pid; /* while it runs, else 0 */
-    struct summary_task *task;
-    struct summary_entry *entry;
     size_t tasks, skipped, solved, doubted, aside, implausible;
     size_t proven; /* solved at E3: the others passed the trials, no more */
     int64_t rules; /* of truth, that the verdicts follow (verdict.h) */
     /* Pieces of a curriculum are no tasks: only calls, tokens, dollars, events
      * and entries include theirs. */
-    struct summary_task *piece;
     size_t pieces, pieces_skipped, pieces_solved;
     int64_t piece_attempts;
     int64_t attempts, calls, answered, lost, failed, duplicates, infra;
@@ -95,11 +59,7 @@ int64_t summary_solved_at(const struct run_task *t);
  * alone; NaN: not measured. */
 double summary_speedup(const struct run_attempt *a);
 
-/* As --json prints them; the caller owns the reference. */
-/* What a piece is: kind, level, depth, parents, needs. */
-json_t *summary_piece_json(const struct row_task *r);
+/* As --json prints it; the caller owns the reference. */
 json_t *summary_run_json(const struct summary *m, const char *dir);
-json_t *summary_task_json(const struct summary_task *t);
-json_t *summary_entry_json(const struct summary_entry *x);
 
 #endif

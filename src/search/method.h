@@ -7,7 +7,7 @@
  * at the end of the round. In eager order, it joins at once, and the round has
  * no barrier. Methods without `may_be_eager` ignore --order eager.
  *
- * To add one: a struct in method.c, and its name in METHODS (search_opts.h). */
+ * To add one: a struct in method.c, and its name in METHODS (search.h). */
 #ifndef SEARCH_METHOD_H
 #define SEARCH_METHOD_H
 

@@ -10,7 +10,6 @@
 #include "pack/pack.h"
 #include "prompt/prompt.h"
 #include "search/search.h"
-#include "search/search_opts.h"
 #include "source/task.h"
 #include "store/store.h"
 

@@ -1,7 +1,6 @@
 /* test_attempt_view.c: an attempt put together from what a run stored: what it
  * was asked and shown, what it answered, what came of it. */
 #include "run/query.h"
-#include "run/task_view.h"
 #include "scratch.h"
 #include "store_fixture.h"
 #include "tap.h"
@@ -141,7 +140,7 @@ static void is_number(const json_t *o, const char *key, double want,
 static void test_lines(struct store *s)
 {
     struct err e = ERR_INIT;
-    json_t *t = task_view(s, 1, &e), *lines, *line;
+    json_t *t = query_task(s, 1, &e), *lines, *line;
 
     if (!ok(t != NULL, "a task: %s", e.text))
         return;
@@ -173,11 +172,11 @@ static void test_json(struct store *s)
     json_t *j, *one, *call;
     int64_t best;
 
-    ok(task_view_best(s, 1, &best, &e) == 0 && best == 3,
+    ok(query_task_best(s, 1, &best, &e) == 0 && best == 3,
        "the best attempt is the fittest that solved the task");
-    ok(task_view_best(s, 2, &best, &e) == 0 && best == 0,
+    ok(query_task_best(s, 2, &best, &e) == 0 && best == 0,
        "without attempts there is none");
-    one = task_view_attempt(s, 1, 3, &e);
+    one = query_task_attempt(s, 1, 3, &e);
     if (!ok(one != NULL, "an attempt in full: %s", e.text))
         return;
     ok(json_array_size(json_object_get(one, "calls")) == 3, "with its calls");
@@ -192,9 +191,9 @@ static void test_json(struct store *s)
     ok(json_object_get(json_object_get(one, "record"), "timing"),
        "a record has its times");
     json_decref(one);
-    ok(!task_view_attempt(s, 1, 9, &e) && e.kind == ERR_NONE,
+    ok(!query_task_attempt(s, 1, 9, &e) && e.kind == ERR_NONE,
        "an attempt that is not there is none");
-    j = task_view_diff(s, 1, 3, &e);
+    j = query_task_diff(s, 1, 3, &e);
     ok(json_integer_value(json_object_get(j, "before")) == 2,
        "an attempt follows the one before");
     is(jsn_str(j, "diff"), "", "equal programs do not differ");
@@ -228,7 +227,7 @@ static void test_damage(const char *dir)
     s = query_open(dir, &e);
     if (!ok(s != NULL, "a damaged run is opened: %s", e.text))
         return;
-    ok(!task_view(s, 1, &e) && e.kind == ERR_INPUT &&
+    ok(!query_task(s, 1, &e) && e.kind == ERR_INPUT &&
            strstr(e.text, "run.db: text "),
        "a record that is gone is an error: %s", e.text);
     query_close(s);

@@ -1,5 +1,6 @@
 /* test_run_view.c: a run put together from its rows: what a page or a report
  * reads, without SQL. */
+#include "run/query.h"
 #include "run/summary.h"
 #include "scratch.h"
 #include "store_fixture.h"
@@ -153,16 +154,33 @@ static void test_summary(struct run_view *v)
     ok(m.tasks == 2 && m.solved == 1 && m.attempts == 2 && m.calls == 5,
        "a summary counts tasks, attempts and calls");
     ok(m.usd_micro == 35 && m.assumed_usd_micro == 0, "and what they cost");
-    ok(m.task[0].solved_at == 2 && m.task[0].shown_len == 1,
-       "a task stands for the attempt that solved it");
-    ok(m.task[0].count[VERDICT_CORRECT] == 1 &&
-           m.task[0].count[VERDICT_WRONG_VALUES] == 1 && !m.task[0].error,
-       "its attempts are counted by verdict");
+    ok(m.verdict[VERDICT_CORRECT] == 1 && m.verdict[VERDICT_WRONG_VALUES] == 1,
+       "attempts are counted by verdict");
     ok(m.untried == 1 && m.errors == 0, "a task without attempts is untried");
-    is(m.task[0].shown[0], "a seed", "examples have names");
-    ok(m.entry[0].count[0].shown == 2 && m.entry[0].count[0].solved == 1,
-       "an example knows how often it helped");
     summary_release(&m);
+}
+
+static void test_lists(struct run_view *v)
+{
+    struct err e = ERR_INIT;
+    json_t *tasks = query_list(v->store, "run/tasks", NULL, &e),
+           *entries = query_list(v->store, "run/examples", NULL, &e),
+           *one = json_array_get(tasks, 0);
+
+    ok(json_array_size(tasks) == 2 && jsn_int(one, "solved_at") == 2,
+       "a task stands for the attempt that solved it: %s", e.text);
+    ok(jsn_int(json_object_get(one, "verdicts"), "correct") == 1 &&
+           json_is_null(json_object_get(one, "error")) &&
+           !json_object_get(one, "piece") && !json_object_get(one, "why"),
+       "its attempts are counted by verdict");
+    is(json_string_value(json_array_get(json_object_get(one, "shown"), 0)),
+       "a seed", "examples have names");
+    one = json_object_get(json_object_get(json_array_get(entries, 0), "stages"),
+                          "plan");
+    ok(jsn_int(one, "shown") == 2 && jsn_int(one, "solved") == 1,
+       "an example knows how often it helped");
+    json_decref(tasks);
+    json_decref(entries);
 }
 
 /* ---- refresh ---- */
@@ -322,6 +340,7 @@ SUITE(run_view)
     test_rows(&v);
     test_record(&v);
     test_summary(&v);
+    test_lists(&v);
     run_view_close(&v);
     test_refresh(dir);
 }

@@ -1,0 +1,1 @@
+SELECT piece(kind, level, depth, parents, needs) AS "piece:o" FROM task WHERE ord = :task;
