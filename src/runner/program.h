@@ -4,8 +4,8 @@
  *
  * A program that was read lies inside its region, so offsets need no further
  * checks. It borrows the bytes it was read from; the rest is in the arena. */
-#ifndef RUNNER_PLAN_H
-#define RUNNER_PLAN_H
+#ifndef RUNNER_PROGRAM_H
+#define RUNNER_PROGRAM_H
 
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* address.c: addresses of servers, and where their passwords are. */
+/* pg_address.c: addresses of servers, and where their passwords are. */
 #include "store/pg.h"
 
 #include "base/buf.h"

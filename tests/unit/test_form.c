@@ -1,4 +1,4 @@
-/* test_view.c: what rules get to see. */
+/* test_form.c: what rules get to see. */
 #include "source/form.h"
 #include "source/place.h"
 #include "tap.h"

@@ -1,4 +1,4 @@
-/* test_door.c: what a candidate meets on its way to a verdict: the static rules,
+/* test_verifier.c: what a candidate meets on its way to a verdict: the static rules,
  * a worker, the pack's hint; and who stops the loop. */
 #include "verify/verifier.h"
 

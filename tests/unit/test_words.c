@@ -24,7 +24,7 @@ static void write_out(struct buf *b)
 {
     buf_puts(b,
              "\"\"\"The words of a record, from the tables of the C side "
-             "(src/verify/verdict.c and\nsrc/pack/precision.c). Do not edit: "
+             "(src/verify/verdict.c and\nsrc/pack/pack_file.c). Do not edit: "
              "`WRITE_WORDS=1 make unit NAME=words` writes it.\"\"\"\n\n");
     begin(b, "VERDICTS");
     for (enum verdict v = 0; v <= VERDICT_INFRA; v++)

@@ -46,7 +46,7 @@ with unfit.reported():
 
 BASELINE_S = 300  # what compiling and measuring a baseline may take
 KILLED = "signal 9"  # not by the worker, which says why it kills
-ORPHANED = "orphaned"  # how a child ends whose zygote did (src/worker/zygote.c)
+ORPHANED = "orphaned"  # how a child ends whose zygote did (src/worker/host.c)
 
 
 @dataclass(eq=False)

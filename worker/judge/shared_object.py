@@ -1,7 +1,7 @@
 """Checks a library before a runner loads it: its result may depend on nothing but its arguments.
 
 In the judge's trials that is so whatever it does, because each call has a process of its own
-(src/runner/apart.h). But who uses the delivered file calls the library again and again in one
+(src/runner/device_cpu.c). But who uses the delivered file calls the library again and again in one
 process. So it has no memory of its own that can be written once it is loaded, none of its code runs
 before a call, and of libc it has only functions that keep nothing from one call to the next. Where
 these lie in memory differs from process to process, so it calls them and does not ask.

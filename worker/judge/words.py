@@ -1,5 +1,5 @@
 """The words of a record, from the tables of the C side (src/verify/verdict.c and
-src/pack/precision.c). Do not edit: `WRITE_WORDS=1 make unit NAME=words` writes it."""
+src/pack/pack_file.c). Do not edit: `WRITE_WORDS=1 make unit NAME=words` writes it."""
 
 VERDICTS = (
     "correct",

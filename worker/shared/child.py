@@ -67,7 +67,7 @@ def error(stage: str, problem: BaseException, compile: bool, path: str) -> dict:
 def is_elsewhere(stage: str, problem: BaseException, path: str) -> bool:
     """Whether the candidate seems to have no part in it: it was raised while a library imported
     another, or by the harness with none of the candidate's code under way. The judge does not
-    take this on trust (verdict.recording)."""
+    take this on trust (verdict.check_recorder)."""
     codes = [frame.f_code for frame, _ in traceback.walk_tb(problem.__traceback__)]
     own = [i for i, code in enumerate(codes) if _is_candidates(code.co_filename, path)]
     below = codes[own[-1] + 1 :] if own else codes
