@@ -4,8 +4,8 @@
  * Who asks is a coroutine, and may be cancelled at any time. Its job is not: a worker
  * has it, or a file. So the job is kept apart from the question, in a list that lives
  * as long as the verifier, and points to who waits for it. A cancelled question takes
- * itself out of its job; the answer is then dropped. Whoever settles a job with what a
- * job points to after that would write into a stack that is gone. */
+ * itself out of its job, whose answer is then dropped: the coroutine's stack, where the
+ * answer was to be written, is gone. */
 #include "verify/verifier.h"
 
 #include "base/buf.h"
@@ -508,7 +508,7 @@ void verifier_close(struct verifier *v)
 
 /* ---- jobs ---- */
 
-#define TRIALS         8  /* calls of forward that a job may make */
+#define DEADLINE_CALLS 8  /* that a job has time for; it may make more */
 #define POOL           16 /* attempts that are asked the same */
 #define TIMING_MS      120000
 #define FEEDBACK_CHARS 4000
@@ -563,7 +563,7 @@ int64_t job_deadline_ms(const struct pack *p, const struct job_opts *o)
 {
     if (o->whole_ms)
         return o->whole_ms;
-    return 2 * load_ms(p) + TRIALS * call_ms(p, o) + TIMING_MS;
+    return 2 * load_ms(p) + DEADLINE_CALLS * call_ms(p, o) + TIMING_MS;
 }
 
 json_t *job_verify(const struct pack *p, const struct task *t,

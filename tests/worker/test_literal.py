@@ -261,7 +261,7 @@ def test_only_what_breaks_the_reference_stays_and_the_record_names_it() -> None:
         """,
     )
     made = reference(source)
-    assert made.rules.movable == ("w", "b") and made.rules.fixed == ("fixed",)
+    assert made.rules.varied == ("w", "b") and made.rules.fixed == ("fixed",)
     assert "fails with other values of fixed" in made.notes()[0]
     assert truth.gate(made, SEED) == []
 
@@ -358,9 +358,9 @@ def test_noise_on_a_buffer_is_found(name: str, monkeypatch: pytest.MonkeyPatch) 
     """The self-test fails where a judge changes what the task promises."""
     start = truth.Pair.start
 
-    def noisy(pair: truth.Pair, seed: int | None, moved: bool, extra: int | None) -> None:
-        start(pair, seed, moved, extra)
-        if moved:
+    def noisy(pair: truth.Pair, seed: int | None, varied: bool, extra: int | None) -> None:
+        start(pair, seed, varied, extra)
+        if varied:
             for model in (pair.eager, pair.twin):
                 dict(model.named_buffers())[name].mul_(1.1)
 

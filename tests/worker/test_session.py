@@ -1178,7 +1178,7 @@ def test_feedback_never_tells_a_value_that_is_asked_again() -> None:
     assert record["verdict"] == "wrong_values" and "instead of" in record["feedback"]
     shared = sheets.sheet(make_job(RELU, "", pool=POOL), verdict.make_reference, False)
     value = record["feedback"].partition("instead of ")[2].split(";")[0]
-    assert shared.shared
+    assert shared.pooled
     for index in range(len(shared.plan)):
         draw = shared.draw(index)
         values = {f"{v:.6g}" for t in draw.expected.truth for v in t.flatten().tolist() if v}

@@ -36,7 +36,7 @@ class Session:
     ours."""
 
     cuda = False
-    moved = session.Session.moved
+    buffers_to_judge = session.Session.buffers_to_judge
 
     def __init__(self, source: str, spoilt=lambda n, t: t, call_s: float = 0.0, forgets=lambda n: False) -> None:
         self.job = make_job(source, "")

@@ -376,7 +376,7 @@ def test_state_values_are_the_models_own() -> None:
     names = ["fc.weight", "fc.bias", "norm.weight", "norm.bias", "norm.running_mean",
              "norm.running_var", "norm.num_batches_tracked"]  # fmt: skip
     assert sorted(pair.state_values()) == sorted(names)
-    pair.start(5, moved=True, extra=None)
+    pair.start(5, varied=True, extra=None)
     pair.expect(1, "plain")
     assert pair.state_values()["norm.num_batches_tracked"].item() == 1
     assert pair.state_values()["fc.weight"] is pair.eager.fc.weight

@@ -44,11 +44,11 @@ class Expected:
     # Of the outputs: what they are views of, and how the eager model's lay in memory.
     aliases: list[frozenset[Alias]] = field(default_factory=list)
     strides: list[tuple[int, ...]] = field(default_factory=list)
-    shared: frozenset[tuple[int, int]] = frozenset()  # pairs of outputs in the same memory
+    overlapping_outputs: frozenset[tuple[int, int]] = frozenset()  # pairs in the same memory
     limits: dict[int, tuple[float, float]] = field(default_factory=dict)
     sizes: dict[int, compare.Sizes] = field(default_factory=dict)
     own: dict[int, compare.Errors] = field(default_factory=dict)  # the eager reference's
-    as_written: bool = False  # weights of ones and zeros have not been moved
+    as_written: bool = False  # weights of ones and zeros are as constructed
 
     @property
     def single(self) -> bool:

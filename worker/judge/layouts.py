@@ -41,7 +41,7 @@ def task_only_moves(reference: Reference, seed: str) -> bool:
 def _answer_on(reference: Reference, seed: str, variant: str) -> Expected | None:
     """None if the reference does not accept such inputs."""
     pair = reference.fresh()
-    pair.start(inputs.derive(seed, f"weights-{variant}"), moved=True)
+    pair.start(inputs.derive(seed, f"weights-{variant}"), varied=True)
     try:
         return pair.expect(inputs.derive(seed, f"moves-{variant}"), variant)
     except Exceeded:

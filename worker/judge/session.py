@@ -28,8 +28,10 @@ FREE_SHARE = 0.9  # of a device's free memory that a region may take
 SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
 UNWRITTEN = 0.02  # of an output's elements, which some may equal by chance
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
-REVERSED_TRIAL, RANDOM_TRIAL = 1, 2  # where kernels are interpreted
-AGAIN_TRIAL = 1  # on a GPU
+# Trial 0 is the task as KernelBench runs it, in order, and has no steady call: the trials after it
+# try other orders where kernels are interpreted, and a second time on a GPU.
+REVERSED_TRIAL, RANDOM_TRIAL = 1, 2
+AGAIN_TRIAL = 1
 
 
 class Session:
@@ -90,13 +92,13 @@ class Session:
             region.view(memory.tensor_place(at, t, contiguous=True)).copy_(t)
         for at, raw in self.constants:
             region.span(at, raw.numel()).copy_(raw)
-        if part > 1 or len(self.trace.calls) == 1:
+        if part > 1:  # a first call finds nothing of another one
             for key, raw in self.kept.items():
                 at, size = layout.kept[key]
                 region.span(at, size).copy_(raw)
 
     def write_inputs(self, args: list) -> None:
-        """Once the setup has run, which is not timed, and its process stands again."""
+        """After the setup, which must not see them, while the executor waits for the next request."""
         for i, t in enumerate(inputs.tensors(args)):
             inputs.write_values(self.region.view(self.input_place(i)), t)
 
@@ -253,15 +255,15 @@ class Session:
         """Runs and judges one call. A message to the model about a wrong answer always comes from a
         draw that is used only once."""
         try:
-            yield from self.judged(draw, part, config, order, where)
+            yield from self.call_and_compare(draw, part, config, order, where)
         except Verdict as end:
-            if not self.sheet.shared or end.verdict not in ("wrong_values", "not_finite"):
+            if not self.sheet.pooled or end.verdict not in ("wrong_values", "not_finite"):
                 raise
             own = self.sheet.make(draw.label, draw.variant, self.job["seed"])
             if own is not None:
                 tried, count = self.p.trials.pop() if self.p.trials else None, len(self.p.trials)
                 try:
-                    yield from self.judged(own, part, config, order, where)
+                    yield from self.call_and_compare(own, part, config, order, where)
                 except Verdict as later:
                     if later.verdict != NOT_JUDGED:
                         raise
@@ -269,7 +271,9 @@ class Session:
             raise Verdict(end.verdict, end.stage, f"Wrong values on {draw.variant} inputs{where}.",
                           end.rule) from None  # fmt: skip
 
-    def judged(self, draw: Draw, part: int, config: int, order: str | int, where: str) -> Generator:
+    def call_and_compare(
+        self, draw: Draw, part: int, config: int, order: str | int, where: str
+    ) -> Generator:
         expected = draw.expected
         try:
             got, _ = yield from self.call(expected.args, draw.state, part, config, order=order)
@@ -284,14 +288,14 @@ class Session:
             if view not in expected.aliases[i]:
                 raise Verdict("hack", "trials", f"Output {i} shares memory with an input or the state, "
                               "as the reference's does not on all inputs.", "output-aliases-input")  # fmt: skip
-        if self.trace.parts()[part].shares(expected.shared):
+        if self.trace.parts()[part].shares(expected.overlapping_outputs):
             raise Verdict("hack", "trials", SHARED, "output-not-plain")
         try:
             judge_trial(self.job, self.p, got, expected, draw.change, where)
         except Verdict as end:
             end.text += self.unwritten(part)
             raise
-        check_buffers(self.moved(expected, draw.state, self.left(draw.state)), expected)
+        check_buffers(self.buffers_to_judge(expected, draw.state, self.left(draw.state)), expected)
 
     def unwritten(self, part: int) -> str:
         """What a wrong answer may come from."""
@@ -312,10 +316,10 @@ class Session:
                     found[meant] = self.region.take(place)
         return found
 
-    def moved(
+    def buffers_to_judge(
         self, expected: Expected, state: dict[str, torch.Tensor], left: dict[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """The buffers that are to be judged. Those that the candidate does not have, or left as they
+        """Those that the candidate does not have, or left as they
         were, must not have changed."""
         found = dict(left)
         for name, after in expected.buffers.items():

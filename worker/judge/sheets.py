@@ -56,7 +56,7 @@ class Sheet:
         self.bytes = 0
         self.first: list[torch.Tensor] = []  # truths of the first plain trial
         self.same: list[bool] = []  # which of them were the same in all others
-        self.shared = False  # with other candidates
+        self.pooled = False  # shared with other candidates
         self.plan = [(f"trial-{i}", "plain") for i in range(PLAIN)]
         self.skipped: dict[str, str] = {}  # variants that are not tried, and why
         if job["protocol"] == "hardened":
@@ -163,7 +163,7 @@ def sheet(job: dict, make_reference, own_weights: bool) -> Sheet:
             found.seed = job["seed"]  # it is not shared, and its values may be shown
             return found
         _pool[key] = found
-        found.shared = True
+        found.pooled = True
     _pool.move_to_end(key)
     while len(_pool) > 1 and sum(s.bytes for s in _pool.values()) > POOL_BYTES:
         _pool.popitem(last=False)

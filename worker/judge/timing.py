@@ -110,7 +110,7 @@ class Series:
             got = [excerpt.inside(t) for excerpt, t in zip(made.outputs, right)]
             judge_trial(session.job, session.p, got, expected, "plain", ", a timed call")
             session.p.trials.pop()
-            check_buffers(session.moved(expected, state, made.left), expected)
+            check_buffers(session.buffers_to_judge(expected, state, made.left), expected)
             self.compared += 1
 
 

@@ -16,8 +16,9 @@ from shared import overlap
 from shared.program import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
-# Commas and brackets of a header: besides these, so many for each node or configuration. Marks of
-# quotation in a text are escaped, and a text has no more of the others than twice as many.
+# The most commas and brackets in a header: so many, more for each node or configuration, and two for
+# each escaped quotation mark. Those are in texts, such as the JSON of TileLang's functions, whose
+# commas and brackets are no values of the header: {"a":1} has two marks and two brackets.
 MARKS, MARKS_OF_NODE, MARKS_OF_QUOTE = 1 << 20, 200, 2
 ANSWER_BYTES = 8 << 20  # of JSON in a compiler's answer
 BLOB_BYTES = 64 << 20  # of constants
@@ -25,7 +26,7 @@ NODES = BUFFERS = 20000  # of a call
 DIMENSIONS = 16
 DEPTH = 64  # of what is passed on as it came
 BYTES = 1 << 42  # of a buffer
-CALLS = 2
+CALLS = 2  # the first, and the steady one
 NAME = re.compile(r"[A-Za-z0-9_.]{1,300}")
 
 RANGES = {"bool": (0, 1)} | {

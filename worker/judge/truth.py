@@ -45,7 +45,7 @@ class Result(NamedTuple):
     written: dict[int, torch.Tensor]
     aliases: list[frozenset[Alias]]  # of each returned tensor
     strides: list[tuple[int, ...]]
-    shared: frozenset[tuple[int, int]]  # pairs that may have an element in the same memory
+    overlapping_outputs: frozenset[tuple[int, int]]  # pairs that may have an element in the same memory
 
     def all(self) -> list[torch.Tensor]:
         """As Expected has them."""
@@ -187,17 +187,17 @@ class Reference:
                 _rules[key] = find_rules(self)
         return _rules[key]
 
-    def fill(self, model: torch.nn.Module, seed: int | None, moved: Collection[str]) -> None:
+    def fill(self, model: torch.nn.Module, seed: int | None, varied: Collection[str]) -> None:
         """Gives a copy of the first model the values of a construction under that seed, by name,
-        and moves those parameters. None: the first construction."""
+        and varies those parameters. None: the first construction."""
         rules = self.rules
         values = state_of(self.pristine)
         if seed is not None and rules.drawn:
             fresh = state_of(self.construct(seed, self.device))
             values |= {name: fresh[name] for name in rules.drawn}
         with torch.no_grad():
-            put_state(model, {n: values[n] for n in (*rules.drawn, *rules.movable, *rules.running)})
-            move(model, moved, seed or 0)
+            put_state(model, {n: values[n] for n in (*rules.drawn, *rules.varied, *rules.running)})
+            vary(model, varied, seed or 0)
 
     def learn(self, changed: bool) -> None:
         """Learns from a call whether it changed parameters."""
@@ -246,20 +246,20 @@ class Reference:
 @dataclass(frozen=True)
 class Rules:
     """Names of a model's tensors. `drawn` ones differ from one construction to the next, and each
-    trial has those of its own. `movable`: parameters, which trials move off what their initialiser
-    promises, drawn or not; `fixed`: those where the reference does not take that. Buffers
+    trial has those of its own. `varied`: parameters, which trials give other values than their
+    initialiser promises, drawn or not; `fixed`: those where the reference does not take that. Buffers
     that forward changes are `running`; `calls`: after how many calls another is possible, up to
     MOST_CALLS. All others are part of the program."""
 
     drawn: tuple[str, ...] = ()
-    movable: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
     calls: int = 1
     unregistered: bool = False  # what modules keep beside these differs, too: tensors and floats
 
 
-SEEDS = 1, 2  # of the constructions that are compared, and of the inputs that moves are tried on
+SEEDS = 1, 2  # of the constructions that are compared, and of inputs to try varied parameters on
 _rules: dict[tuple, Rules] = {}  # by task, precision, device
 
 
@@ -274,19 +274,19 @@ def put_state(model: torch.nn.Module, values: dict[str, torch.Tensor]) -> None:
         inputs.write_values(held[name], value)
 
 
-def move(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
-    """Tensors that share memory are moved together, once."""
+def vary(model: torch.nn.Module, names: Collection[str], seed: int) -> None:
+    """Tensors that share memory are varied together, once."""
     held, done = state_of(model), set()
     for index, name in enumerate(held):
         memory = held[name].untyped_storage().data_ptr()
         if name in names and memory not in done:
             done.add(memory)
-            inputs.write_values(held[name], inputs.moved(held[name], seed, index, held[name].device))
+            inputs.write_values(held[name], inputs.varied(held[name], seed, index, held[name].device))
 
 
 def find_rules(reference: Reference) -> Rules:
-    """Constructs the model twice more, and calls it once with all moves; more often only where
-    these are too much for the reference."""
+    """Constructs the model twice more, and calls it once with all parameters varied; more often only
+    where these are too much for the reference."""
     models = [reference.construct(seed, reference.device) for seed in SEEDS]
     first, second = map(state_of, models)
     others = zip(*map(_unregistered, models))
@@ -296,14 +296,14 @@ def find_rules(reference: Reference) -> Rules:
     ]:
         raise Unusable("Model's __init__ makes other parameters or buffers each time")
     drawn = tuple(n for n, t in first.items() if not same_bits(t, second[n]))
-    moved = [
+    learnable = [
         n for n, t in inputs.parameters(reference.pristine).items()
         if t.requires_grad and t.is_floating_point() and t.numel()
     ]  # fmt: skip
     del first, second, models, others
-    fixed, running = _try_moves(reference, moved)
-    movable = tuple(n for n in moved if n not in fixed)
-    return Rules(drawn, movable, fixed, running, _calls(reference) if running else 1, differs)
+    fixed, running = _try_varied(reference, learnable)
+    varied = tuple(n for n in learnable if n not in fixed)
+    return Rules(drawn, varied, fixed, running, _calls(reference) if running else 1, differs)
 
 
 def _unregistered(model: torch.nn.Module) -> list[torch.Tensor]:
@@ -316,21 +316,21 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.equal(a, b)
 
 
-def _try_moves(reference: Reference, moved: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which of these parameters the reference does not take moved, and which buffers a call
+def _try_varied(reference: Reference, names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which of these parameters the reference does not take varied, and which buffers a call
     changes."""
-    found, running = _tried(reference, moved)
+    found, running = _tried(reference, names)
     if found is not None and all(bool(torch.isfinite(t).all()) for t in found):
         return (), running
     plain, running = _tried(reference, ())
-    fixed = [n for n in moved if _breaks(_tried(reference, [n])[0], plain)]
-    if fixed != moved and _breaks(_tried(reference, [n for n in moved if n not in fixed])[0], plain):
-        fixed = moved
+    fixed = [n for n in names if _breaks(_tried(reference, [n])[0], plain)]
+    if fixed != names and _breaks(_tried(reference, [n for n in names if n not in fixed])[0], plain):
+        fixed = names
     return tuple(fixed), running
 
 
 def _breaks(found: list[torch.Tensor] | None, plain: list[torch.Tensor] | None) -> bool:
-    """Whether a move makes the reference fail, or give NaN or infinities where it gives none."""
+    """Whether other parameters make the reference fail, or give NaN or infinities where it gives none."""
     if plain is None or found is None:
         return found is None and plain is not None
     return [t.shape for t in found] != [t.shape for t in plain] or any(
@@ -354,12 +354,12 @@ def _calls(reference: Reference) -> int:
     return MOST_CALLS
 
 
-def _tried(reference: Reference, moved: Collection[str]) -> tuple:
-    """The outputs of a call with these parameters moved, None if it raises, and the names of the
+def _tried(reference: Reference, varied: Collection[str]) -> tuple:
+    """The outputs of a call with these parameters varied, None if it raises, and the names of the
     buffers that it changed."""
     model = inputs.copied(reference.pristine)
     with torch.no_grad():
-        move(model, moved, SEEDS[0])
+        vary(model, varied, SEEDS[0])
     before = {n: t.detach().clone() for n, t in inputs.buffers(model).items()}
     args = reference.make(SEEDS[0], "plain")
     try:
@@ -409,13 +409,13 @@ class Pair:
         """The eager model's current parameters and buffers, not copies."""
         return state_of(self.eager)
 
-    def start(self, seed: int | None, moved: bool, extra: Collection[int] = ()) -> None:
+    def start(self, seed: int | None, varied: bool, extra: Collection[int] = ()) -> None:
         """Puts both models into the state of a construction under that seed; None: the first one.
         With seeds of extra draws, running statistics are as calls of the reference on these leave
         them."""
         self.before = None  # frees its memory
         with limits.memory("the reference"), torch.no_grad():
-            self.r.fill(self.eager, seed, self.r.rules.movable if moved else ())
+            self.r.fill(self.eager, seed, self.r.rules.varied if varied else ())
             if extra and self.r.rules.running:
                 put_state(self.eager, self._run_in(extra))
             if self.r.loose:
@@ -488,7 +488,7 @@ class Pair:
             seed, variant, eager, truth, own.structure, args, self.r.precision, tolerance,
             self._buffers(self.eager), self._buffers(self.twin), infinite, left,
             list(own.written), [a & b for a, b in zip(own.aliases, wide.aliases)], own.strides,
-            own.shared & wide.shared,
+            own.overlapping_outputs & wide.overlapping_outputs,
         )  # fmt: skip
         if variant in inputs.SCALES and not expected.conditioned():
             raise Unusable("the reference itself is inexact on scaled inputs")
@@ -806,7 +806,7 @@ class Literal:
         """passed, failed, or inexact: the eager reference is further off than any kernel may be, so
         what computes the same in the same way is, too."""
         model = inputs.copied(self.r.pristine)
-        again = (*self.rules.drawn, *self.rules.movable, *self.rules.running)
+        again = (*self.rules.drawn, *self.rules.varied, *self.rules.running)
         with limits.memory("the reference"), torch.no_grad():
             put_state(model, {name: state[name] for name in again})
             found = _in_some_precision(self.r, model, expected.args, expected.seed)

@@ -1,9 +1,17 @@
 """Judges a job: a generator of steps (steps.py) that ends with the record described in
 docs/VERIFIER.md.
 
-The order is fixed: record, compile, trials, timing, one call with kernels muted. The first failure
-ends it. The recorder runs the candidate's Python and has no data. After that none of the
-candidate's host code runs: its trace and its kernels are judged."""
+The order, in attempt():
+
+    record     the candidate's Python runs, without data; from then on only its trace and kernels do
+    compile    but kernels that are interpreted and have no autotuner are compiled after `numbers`
+    trials     session.py
+    timing
+    evidence   each call with the kernels muted
+    numbers    a trial with other floats among the arguments, on a recording of its own
+    deliver    the file made of the trace, which is recorded in turn
+
+The first failure ends it."""
 
 import inspect
 import json
@@ -146,7 +154,7 @@ class Facts:
     outputs: list[tuple[tuple[int, ...], str]]  # shape and dtype of each tensor
     strides: list[tuple[int, ...]]  # of each
     aliases: list[frozenset[traces.Alias]]  # inputs and state that each is a view of
-    shared: frozenset[tuple[int, int]]  # pairs of outputs in the same memory
+    overlapping_outputs: frozenset[tuple[int, int]]  # pairs in the same memory
     written: list[int]  # inputs that the reference changes
     unregistered: bool  # constructions differ in more than the state
     numbers: bool  # floats among forward's arguments are varied
@@ -174,7 +182,7 @@ class Facts:
             [(tuple(t.shape), dtype_of(t)) for t in expected.outputs()],
             expected.strides,
             expected.aliases,
-            expected.shared,
+            expected.overlapping_outputs,
             expected.written,
             reference.rules.unregistered,
             NUMBERS in truth.variants(reference),
@@ -188,7 +196,7 @@ def _part_of_program(job: dict, reference: truth.Reference, values: list, held: 
     names = [*taskfile.arguments_of(job["task"]["source"])]
     names += [f"argument {i}" for i in range(len(names), len(values))]
     rules = reference.rules
-    changed = {*rules.drawn, *rules.movable, *rules.running}
+    changed = {*rules.drawn, *rules.varied, *rules.running}
     return [
         name for name, a, b in zip(names, values, again)
         if isinstance(a, torch.Tensor) and a.numel() and torch.equal(a, b)
@@ -279,7 +287,7 @@ def attempt(
         if not interpreted(job) or trace.configurations() > 1:
             built = yield from compiled(job, trace, family, p, builds)
         try:
-            yield from judged(job, facts, trace, names, built, p, o, own_weights)
+            yield from run_and_retry(job, facts, trace, names, built, p, o, own_weights)
         except Verdict as end:
             if _not_judged(end) and built is None:  # whether it compiles is known all the same
                 p.compiled = False
@@ -509,7 +517,7 @@ def check_output(call: traces.Call, facts: Facts, names: dict[str, str]) -> None
             raise Refused("output-aliases-input", "the output shares memory with an input or a parameter")
         if view is None and got.overlaps_itself(facts.strides[i]):
             raise Refused("output-not-plain", "elements of the output share memory")
-    if call.shares(facts.shared):
+    if call.shares(facts.overlapping_outputs):
         raise Verdict("hack", "record", SHARED, "output-not-plain")
 
 
@@ -551,7 +559,7 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
         "target": p.target, "device": job["device"].partition(":")[0],
     }  # fmt: skip
     key = builds.key(job["pack"], request)
-    built = kept(builds.get(key), trace, family)
+    built = from_cache(builds.get(key), trace, family)
     p.build = "cached" if built is not None else "compiled"
     if built is None:
         yield from start_child(job, job["pack"])
@@ -566,7 +574,7 @@ def compiled(job: dict, trace: Trace, family: Family, p: Progress, builds: Build
     return built
 
 
-def kept(data: bytes | None, trace: Trace, family: Family) -> Built | None:
+def from_cache(data: bytes | None, trace: Trace, family: Family) -> Built | None:
     """Binaries from the cache; a file damaged on disk does not count."""
     try:
         return None if data is None else Built.parse(data, trace, family)
@@ -577,17 +585,19 @@ def kept(data: bytes | None, trace: Trace, family: Family) -> Built | None:
 # ---- judging -------------------------------------------------------------------
 
 
-def judged(
+def run_and_retry(
     job: dict, facts: Facts, trace: Trace, names: dict, built: Built | None, p: Progress, o: object,
     own_weights: bool, numbers_seed: int | None = None,
 ) -> Generator:  # fmt: skip
-    """Trials, timing and the muted call; with a seed, the one trial with other numbers. A failure
-    is tried again with draws of this job's own: what a kernel fails with may depend on inputs, and
-    other candidates get the first ones, too. On a GPU that is on a fresh executor, whose verdict
-    counts: one that outlives candidates may have been damaged by an earlier one."""
+    """Trials, timing and the muted call; with a seed, the one trial with other numbers.
+
+    If kernels fail, all of it is done once more. The first time inputs come from the pool that other
+    candidates share, the second time from draws of this job's own: what a kernel fails with may
+    depend on inputs, and no shared one may show. On a GPU the executor is a new one, too, and its
+    verdict counts: the first outlives candidates, and an earlier one may have damaged it."""
     cuda, first = job["device"] != "cpu", None
     before = {**p.__dict__, "trials": list(p.trials), "times": dict(p.times)}
-    shared = job.get("pool") and not own_weights and numbers_seed is None
+    pooled = job.get("pool") and not own_weights and numbers_seed is None
     for own in (False, True):
         if cuda:
             yield from lease(job)
@@ -598,17 +608,19 @@ def judged(
         except (Verdict, Gone, NoChild) as problem:
             if first is not None and _not_judged(problem) and not _not_judged(first):
                 break  # what was seen fails
+            # Wrong values come from kernels that ran: the executor is as it was. After anything else
+            # it may be broken.
             first, hurt = problem, not isinstance(problem, Verdict) or problem.verdict in FAILED
             if cuda:
                 yield Release(hurt=hurt)
-            # A process that is ended by the worker says nothing.
+            # What the worker ended, or did not start, says nothing that could depend on inputs.
             silent = isinstance(problem, NoChild) or getattr(problem, "why", "") in ENDED
-            if own or not hurt or not cuda and (silent or not shared):
+            if own or not hurt or not cuda and (silent or not pooled):
                 raise problem
         if not cuda:
             yield from leave()
         p.__dict__.update(before)
-    if first is not None and not cuda:
+    if first is not None and not cuda:  # right the second time: only shared inputs show a failure
         verdict = first.verdict if isinstance(first, Verdict) else "crash"
         text = "A kernel fails on some of the task's inputs, not on all."
         if _not_judged(first):
@@ -653,7 +665,7 @@ def with_other_numbers(
     binaries = None
     if not interpreted(job):
         binaries = yield from compiled(job, again, FAMILIES[job["family"]], p, builds)
-    yield from judged(job, other, again, names, binaries, p, o, own_weights, seed)
+    yield from run_and_retry(job, other, again, names, binaries, p, o, own_weights, seed)
 
 
 def examine(

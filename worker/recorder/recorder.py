@@ -34,7 +34,7 @@ from shared.adapter import Mistake
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SMALL = 1 << 20  # bytes of a constant that may be made part by part
-CALLS = 4  # the first may fill caches, the others must agree
+RECORDED_CALLS = 4  # the first may fill caches, the others must agree
 VARIED = ("The second call has the tensors of the first with new values, the third has new tensors "
           "at their addresses, the fourth has others: nothing that is kept may depend on an "
           "input's identity, version or address.")  # fmt: skip
@@ -320,7 +320,7 @@ def record(message: dict, folder: str) -> bytes:
             state = State(model, message["state"])
             state.settle(recorder)
             arguments = Arguments(recorder, message["inputs"])
-            calls = [_one_call(recorder, model, arguments, state) for _ in range(CALLS)]
+            calls = [_one_call(recorder, model, arguments, state) for _ in range(RECORDED_CALLS)]
     except BaseException:
         if recorder.refusal is not None:
             raise recorder.refusal from None

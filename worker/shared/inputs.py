@@ -27,7 +27,7 @@ DTYPES = {
 SCALES = {"scaled": 100.0, "scaled, no signs": 100.0, "tenfold": 10.0, "tenfold, no signs": 10.0}
 FACTORS = 0.7, 0.9  # of `numbers`: below 1, so that a share or a probability stays one
 MASK = 2**63 - 1
-MOVED = 0.75, 1.25  # what trials multiply parameters by
+PARAMETER_FACTORS = 0.75, 1.25  # what trials multiply parameters by
 ADDED = 0.05  # the most that they add, divided by the root of the terms of a sum
 
 
@@ -161,7 +161,7 @@ def _unsettled(seed: int) -> Iterator[None]:
             if not isinstance(tensor, torch.nn.Parameter):
                 return fill(tensor, *args, **kwargs)
             with torch.no_grad():
-                return tensor.copy_(moved(fill(tensor, *args, **kwargs), seed, next(count)))
+                return tensor.copy_(varied(fill(tensor, *args, **kwargs), seed, next(count)))
 
         return filled
 
@@ -278,7 +278,7 @@ def write_values(target: torch.Tensor, value: torch.Tensor) -> None:
     torch.Tensor.copy_(target.detach(), value)
 
 
-def moved(value: torch.Tensor, seed: int, index: int, device: str = "cpu") -> torch.Tensor:
+def varied(value: torch.Tensor, seed: int, index: int, device: str = "cpu") -> torch.Tensor:
     """Values as training could have left them, so that nothing of an initialiser holds: a weight of
     ones or a bias of zeros cannot be left out, nor columns be taken for orthogonal. Each has a
     factor of its own and goes on from zero a little, so that signs and infinities stay; zeros go
@@ -289,5 +289,5 @@ def moved(value: torch.Tensor, seed: int, index: int, device: str = "cpu") -> to
     sizes = [n for n in value.shape if n > 1]
     most = ADDED / math.prod(sizes[1:]) ** 0.5 if bool((value != 0).any()) else ADDED
     more = torch.where(value != 0, value.sign() * more, 2 * more - 1)
-    low, high = MOVED
+    low, high = PARAMETER_FACTORS
     return (value * (low + (high - low) * factor) + more * most).to(value.dtype)
