@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the driver: names and numbers match cuda.h, versions CUDA 11.4 ---- */
+/* ---- the driver: names and numbers match <cuda.h>, versions CUDA 11.4 ---- */
 
 enum {
     CU_OUT_OF_MEMORY = 2,

@@ -44,7 +44,7 @@ _OTHERS = (
     "__isinf __isinff __fpclassify __fpclassifyf __signbit __signbitf"
 ).split()
 IMPORTS = frozenset(_OTHERS) | {f + kind for f in _MATHS for kind in ("", "f", "l")}
-VECTORS = re.compile(r"\A_ZGV[a-z][NM]\d+v+_(\w+)\Z")  # of a function in math.h, where -ffast-math is asked for
+VECTORS = re.compile(r"\A_ZGV[a-z][NM]\d+v+_(\w+)\Z")  # of a function in <math.h>, where -ffast-math is asked for
 LIBRARIES = re.compile(r"(libm|libmvec|libc|ld-linux[\w-]*)\.so\.\d+")
 
 
