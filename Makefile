@@ -395,9 +395,16 @@ bench: $(patsubst bench/%.c,$(BUILD)/bench-%,$(wildcard bench/*.c)) ## run the b
 man: programs ## write the option tables into the manual
 	@tests/man --write ./monkeys man/monkeys.1
 
+COMPLETIONS := share/bash-completion/completions/monkeys \
+    share/zsh/site-functions/_monkeys share/fish/vendor_completions.d/monkeys.fish
 install: all ## install under PREFIX (default /usr/local)
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1 share/monkeys \
-	    share/doc/monkeys)
+	    share/doc/monkeys $(dir $(COMPLETIONS)))
+	install -m 644 completions/monkeys.bash \
+	    $(DESTDIR)$(PREFIX)/$(word 1,$(COMPLETIONS))
+	install -m 644 completions/_monkeys $(DESTDIR)$(PREFIX)/$(word 2,$(COMPLETIONS))
+	install -m 644 completions/monkeys.fish \
+	    $(DESTDIR)$(PREFIX)/$(word 3,$(COMPLETIONS))
 	install $(BUILD)/monkeys$(WITH_PG) $(DESTDIR)$(PREFIX)/bin/monkeys
 	install $(BUILD)/monkeys-worker $(DESTDIR)$(PREFIX)/bin
 	install $(BUILD)/libmonkeys-box.so $(BUILD)/monkeys-runner \
@@ -410,7 +417,7 @@ install: all ## install under PREFIX (default /usr/local)
 	    $(DESTDIR)$(PREFIX)/share/monkeys/.venv; fi
 
 uninstall: ## remove what install put under PREFIX
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/monkeys bin/monkeys-worker \
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/monkeys bin/monkeys-worker $(COMPLETIONS) \
 	    $(patsubst man/%,share/man/man1/%,$(wildcard man/*.1)))
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/,monkeys doc/monkeys)
 

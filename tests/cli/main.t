@@ -55,6 +55,19 @@ like "$err" "*bad.ini:2:*did you mean 'rules'*" "… and names file, line and th
 run check -c none.ini --dsl triton x.py
 like "$err" "*none.ini*" "a file that is not there is named"
 
+run help --complete -- ar
+is "$out" archive "a command is completed"
+run help --complete -- archive re
+is "$out" reverify "… and its second word"
+run help --complete -- verify --protocol ''
+is "$out" "hardened
+kernelbench" "… the value of an option"
+run help --complete -- verify --prot
+is "$out" --protocol "… an option"
+run help --complete -- verify x.p
+is "$out" "" "… and no file, which the shell does"
+out=$(PATH="$root:$PATH" bash -c '. "$1"; COMP_WORDS=(monkeys export s) COMP_CWORD=2; _monkeys; echo "${COMPREPLY[*]}"' x "$root/completions/monkeys.bash")
+is "$out" sft "bash asks for it"
 make -C "$root" --no-print-directory install "DESTDIR=$work/made" PREFIX=/usr >/dev/null 2>&1
 is "$(env -i PATH="$PATH" "$work/made/usr/bin/monkeys" --version)" "$("$monkeys" --version)" "it is installed"
 make -C "$root" --no-print-directory uninstall "DESTDIR=$work/made" PREFIX=/usr >/dev/null 2>&1
