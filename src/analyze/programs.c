@@ -4,11 +4,8 @@
  *   words(run, hash)         the primitives of a program, a list (source/primitives.h)
  *   code_lines(run, hash)    how many of its lines have code
  *   operators(run, hash)     the operators of a task in order, a list
- *   system_text(run, hash)   what a prompt begins with
- *   error_line(run, hash)    the first line of a record's error that says something
  *   feedback(run, hash)      what the model was told
  *   error_kind(text)         a diagnostic without its figures
- *   hint(text)               the hint that ends a feedback, or NULL
  *   taught(run, hash, guide) of several seeds: {word: "seeds" or "guide"}
  *   mentioned(text, word)    whether a text shows it (source/primitives.h)
  *   has_word(text, word)     whether its last part stands there as a whole word
@@ -278,73 +275,23 @@ static void teaching_end(sqlite3_context *c)
     json_decref(taught);
 }
 
-/* ---- prompts and records ---- */
-
-/* A text that is JSON, NULL without one; on failure the query fails. */
-static json_t *programs_json(sqlite3_context *c, sqlite3_value **v)
-{
-    struct err e = ERR_INIT;
-    struct buf text;
-    json_t *j = NULL;
-
-    if (!programs_read(c, v, &text))
-        return NULL;
-    if (text.len)
-        j = jsn_parse("a stored text", buf_str(&text), text.len, &e);
-    if (e.kind != ERR_NONE)
-        sqlite3_result_error(c, e.text, -1);
-    buf_release(&text);
-    return j;
-}
-
-/* A prompt is stored as a list of messages, and those as lists of parts. */
-static void sql_system_text(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    json_t *prompt = programs_json(c, v), *message, *part;
-    const struct programs *p = sqlite3_user_data(c);
-    struct err e = ERR_INIT;
-    struct buf text;
-    size_t i, k;
-
-    (void)n;
-    buf_init(&text, BUF_UNLIMITED);
-    json_array_foreach(prompt, i, message)
-    {
-        if (strcmp(jsn_str(message, "role"), "system") != 0)
-            continue;
-        json_array_foreach(json_object_get(message, "parts"), k,
-                           part) if (programs_text(p, sqlite3_value_int64(v[0]),
-                                                   json_string_value(part),
-                                                   &text, &e) < 0)
-            sqlite3_result_error(c, e.text, -1);
-        if (e.kind == ERR_NONE)
-            programs_result(c, buf_str(&text), text.len);
-        break;
-    }
-    buf_release(&text);
-    json_decref(prompt);
-}
-
-static void sql_error_line(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    json_t *record = programs_json(c, v);
-    struct str line = verdict_error(record);
-
-    (void)n;
-    if (record || sqlite3_value_type(v[1]) == SQLITE_NULL)
-        programs_result(c, line.n ? line.p : "", line.n);
-    json_decref(record);
-}
+/* ---- records ---- */
 
 static void sql_feedback(sqlite3_context *c, int n, sqlite3_value **v)
 {
-    json_t *record = programs_json(c, v);
-    const char *text = jsn_str(record, "feedback");
+    struct err e = ERR_INIT;
+    struct buf text;
+    json_t *record;
 
     (void)n;
+    if (!programs_read(c, v, &text))
+        return;
+    record = jsn_parse("a record", buf_str(&text), text.len, &e);
     if (record)
-        programs_result(c, text, strlen(text));
+        programs_result(c, jsn_str(record, "feedback"),
+                        strlen(jsn_str(record, "feedback")));
     json_decref(record);
+    buf_release(&text);
 }
 
 static void sql_error_kind(sqlite3_context *c, int n, sqlite3_value **v)
@@ -360,15 +307,6 @@ static void sql_error_kind(sqlite3_context *c, int n, sqlite3_value **v)
     buf_release(&kind);
 }
 
-static void sql_hint(sqlite3_context *c, int n, sqlite3_value **v)
-{
-    const char *hint = views_hint(programs_arg(v[0]));
-
-    (void)n;
-    if (hint)
-        programs_result(c, hint, strlen(hint));
-}
-
 /* ---- the list ---- */
 
 static const struct {
@@ -377,11 +315,10 @@ static const struct {
     void (*fn)(sqlite3_context *, int, sqlite3_value **);
 } programs_list_of_functions[] = {
     {"words", 2, sql_words},           {"code_lines", 2, sql_code_lines},
-    {"operators", 2, sql_operators},   {"system_text", 2, sql_system_text},
-    {"error_line", 2, sql_error_line}, {"feedback", 2, sql_feedback},
-    {"error_kind", 1, sql_error_kind}, {"hint", 1, sql_hint},
-    {"mentioned", 2, sql_mentioned},   {"has_word", 2, sql_has_word},
-    {"last_part", 1, sql_last_part},   {"family", 1, sql_family},
+    {"operators", 2, sql_operators},   {"feedback", 2, sql_feedback},
+    {"error_kind", 1, sql_error_kind}, {"mentioned", 2, sql_mentioned},
+    {"has_word", 2, sql_has_word},     {"last_part", 1, sql_last_part},
+    {"family", 1, sql_family},
 };
 
 void programs_functions(struct programs *p, sqlite3 *db)

@@ -425,21 +425,11 @@ struct sorting {
     struct arena memory;
 };
 
-const char *views_hint(const char *feedback)
-{
-    const char *found = NULL;
-
-    for (const char *p = strstr(feedback, "\nHint: "); p;
-         p = strstr(p + 1, "\nHint: "))
-        found = p + strlen("\nHint: ");
-    return found;
-}
-
 static void cluster_add_cluster(struct sorting *s, struct run_attempt *a,
                                 struct err *e)
 {
     json_t *record = run_view_record(s->v, a, e);
-    const char *hint = views_hint(jsn_str(record, "feedback"));
+    const char *hint = verdict_hint(jsn_str(record, "feedback"));
 
     s->cluster = xgrow(s->cluster, &s->cap, s->len, sizeof(*s->cluster));
     s->cluster[s->len++] =

@@ -52,9 +52,6 @@ json_t *views_lines(struct run_view *v, struct run_task *t, struct err *e);
 json_t *views_attempt(struct run_view *v, struct run_task *t, int64_t attempt,
                       struct err *e);
 
-/* The hint that ends a feedback, borrowed from it; NULL: there is none. */
-const char *views_hint(const char *feedback);
-
 /* What kind of program has these operators (one a line): "convolution", … */
 const char *views_family(const char *ops);
 

@@ -134,6 +134,16 @@ static void sql_stripped(sqlite3_context *c, int n, sqlite3_value **v)
     sqlite3_result_text64(c, text.p, text.n, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+/* hint(feedback): the hint that ends it, or NULL. */
+static void sql_hint(sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *text = (const char *)sqlite3_value_text(v[0]);
+
+    (void)n;
+    sqlite3_result_text(c, text ? verdict_hint(text) : NULL, -1,
+                        SQLITE_TRANSIENT);
+}
+
 /* verdict_place(name): where it is listed; NULL for another program's word. */
 static void sql_verdict_place(sqlite3_context *c, int n, sqlite3_value **v)
 {
@@ -262,6 +272,7 @@ static const struct {
     {"cut", 2, sql_cut},
     {"block", 1, sql_block},
     {"stripped", 1, sql_stripped},
+    {"hint", 1, sql_hint},
     {"verdict_place", 1, sql_verdict_place},
     {"two_stages", 1, sql_two_stages},
     {"piece", 5, sql_piece},

@@ -346,3 +346,13 @@ const char *plausible_doubt(const json_t *record, struct arena *a)
                            why ? why : "", why ? ", and " : "", speedup);
     return why;
 }
+
+const char *verdict_hint(const char *feedback)
+{
+    const char *found = NULL;
+
+    for (const char *p = strstr(feedback, "\nHint: "); p;
+         p = strstr(p + 1, "\nHint: "))
+        found = p + strlen("\nHint: ");
+    return found;
+}

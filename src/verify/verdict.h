@@ -149,4 +149,7 @@ double plausible_bandwidth(const char *gpu);
  * nothing was timed. */
 const char *plausible_doubt(const json_t *record, struct arena *a);
 
+/* The hint that ends a feedback, borrowed from it; NULL: there is none. */
+const char *verdict_hint(const char *feedback);
+
 #endif

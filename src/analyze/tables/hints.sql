@@ -1,9 +1,9 @@
 -- A run in which a hint fired has a row for the attempts without one, too.
 WITH told AS (
-    SELECT nr, ord, attempt, verdict, hint(feedback(nr, record)) AS hint,
+    SELECT nr, ord, attempt, verdict, hint,
         lead(attempt) OVER next IS NOT NULL AS followed,
         ifnull(lead(fitness) OVER next > fitness, 0) AS further
-    FROM attempt WINDOW next AS (PARTITION BY nr, ord ORDER BY attempt)),
+    FROM hinted WINDOW next AS (PARTITION BY nr, ord ORDER BY attempt)),
 failed AS (
     SELECT nr, hint, error_kind(hint) AS kind, ord * 4294967296 + attempt AS place, 1 AS fired,
         followed, further

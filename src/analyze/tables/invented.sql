@@ -1,7 +1,5 @@
-WITH record AS (
-    SELECT nr, record, count(*) AS n FROM attempt WHERE NOT solved GROUP BY nr, record),
-diagnostic AS MATERIALIZED (
-    SELECT nr, error_line(nr, record) AS error, sum(n) AS n FROM record GROUP BY nr, 2)
+WITH diagnostic AS MATERIALIZED (
+    SELECT nr, error, count(*) AS n FROM failed GROUP BY nr, error)
 SELECT name AS run, word AS name, failed AS "failed attempts", (
     SELECT ifnull(sum(n), 0) FROM diagnostic WHERE diagnostic.nr = used.nr AND has_word(error, word))
     AS "in diagnostics"

@@ -62,7 +62,7 @@ class Made:
                   "trace": {"launches": 1, "bytes_read": moved, "bytes_written": 0, "kernels": []}}  # fmt: skip
         self.put("verdict", task=task, attempt=attempt, verdict=verdict, stage="done",
                  evidence="E3" if good else None, compiled=int(compiled), kernelbench_pass=int(good),
-                 record=self.text(json.dumps(record)))  # fmt: skip
+                 feedback=self.text(text), record=self.text(json.dumps(record)))  # fmt: skip
         self.put("verdict_time", task=task, attempt=attempt, times=json.dumps({"timing": timing}), wall_us=0,
                  judged_at=0)  # fmt: skip
         for rank, entry in enumerate(shown, 1):
