@@ -75,57 +75,16 @@ static int show_count_parts(const struct show_values *v)
 
 #define MOST_NAMED 5 /* of the tasks that a word may mean */
 
-static const char *show_last_part(const char *id)
-{
-    const char *slash = strrchr(id, '/');
-
-    return slash ? slash + 1 : id;
-}
-
-static bool show_is_id(const char *id, const char *word)
-{
-    return strcmp(id, word) == 0;
-}
-
-static bool show_is_last_part(const char *id, const char *word)
-{
-    return strcmp(show_last_part(id), word) == 0;
-}
-
-static bool show_begins_so(const char *id, const char *word)
-{
-    size_t n = strlen(word);
-
-    return strncmp(id, word, n) == 0 ||
-           strncmp(show_last_part(id), word, n) == 0;
-}
-
-/* How many tasks fit; *found is the first. */
-static size_t show_count_fits(const json_t *tasks, const char *word,
-                              bool (*fits)(const char *, const char *),
-                              int64_t *found)
-{
-    const json_t *t;
-    size_t n = 0, i;
-
-    json_array_foreach(tasks, i, t) if (fits(jsn_str(t, "id"), word) &&
-                                        n++ == 0) *found = (int64_t)i;
-    return n;
-}
-
-static int show_several(const json_t *tasks, const char *word,
-                        bool (*fits)(const char *, const char *), size_t n,
+static int show_several(const json_t *tasks, const char *word, size_t n,
                         struct err *e)
 {
     struct buf names = BUF_INIT;
-    size_t named = 0, i;
-    const json_t *t;
 
-    json_array_foreach(tasks, i, t) if (named < MOST_NAMED &&
-                                        fits(jsn_str(t, "id"), word))
-        buf_printf(&names, "%s%s", named++ ? ", " : "", jsn_str(t, "id"));
+    for (size_t i = 0; i < n && i < MOST_NAMED; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "",
+                   jsn_str(json_array_get(tasks, i), "id"));
     err_set(e, ERR_INPUT, "'%s' may mean %zu tasks: %s%s", word, n,
-            buf_str(&names), n > named ? ", …" : "");
+            buf_str(&names), n > MOST_NAMED ? ", …" : "");
     buf_release(&names);
     return -1;
 }
@@ -140,7 +99,7 @@ static int show_no_task(const char *dir, const json_t *tasks, const char *word,
     json_array_foreach(tasks, i, t)
     {
         names[i] = jsn_str(t, "id");
-        names[n + i] = show_last_part(names[i]);
+        names[n + i] = jsn_str(t, "last");
     }
     near = str_nearest(word, names, 2 * n);
     free(names);
@@ -153,24 +112,18 @@ static int show_no_task(const char *dir, const json_t *tasks, const char *word,
                    dir, word, dir);
 }
 
-/* A task of a run: its id, the last part of it, or the beginning of either if
- * no other task begins so. Otherwise the error names the nearest, or those that
- * are meant. */
+/* The task that a word means is the first of `tasks`. Otherwise the error names the
+ * nearest, or those that are meant. */
 static int show_find_task(const char *dir, const json_t *tasks,
-                          const char *word, int64_t *found, struct err *e)
+                          const char *word, struct err *e)
 {
-    static bool (*const fits[])(const char *, const char *) = {
-        show_is_id, show_is_last_part, show_begins_so};
+    size_t n = 0;
 
-    for (size_t i = 0; word[0] && i < sizeof(fits) / sizeof(fits[0]); i++) {
-        size_t n = show_count_fits(tasks, word, fits[i], found);
-
-        if (n > 1)
-            return show_several(tasks, word, fits[i], n, e);
-        if (n)
-            return 0;
-    }
-    return show_no_task(dir, tasks, word, e);
+    while (jsn_true(json_array_get(tasks, n), "fits"))
+        n++;
+    return n == 1  ? 0
+           : n > 1 ? show_several(tasks, word, n, e)
+                   : show_no_task(dir, tasks, word, e);
 }
 
 /* ---- attempts for people ---- */
@@ -550,11 +503,12 @@ static int show_choose(const struct wanted *w, struct shown *x, struct err *e)
 static int show_task(const struct wanted *w, struct store *s,
                      const json_t *tasks, struct err *e)
 {
-    struct shown x = {.store = s};
+    const json_t *task = json_array_get(tasks, 0);
+    struct shown x = {
+        .store = s, .id = jsn_str(task, "id"), .task = jsn_int(task, "ord")};
 
-    if (show_find_task(w->dir, tasks, w->task, &x.task, e) < 0)
+    if (show_find_task(w->dir, tasks, w->task, e) < 0)
         return -1;
-    x.id = jsn_str(json_array_get(tasks, (size_t)x.task), "id");
     if (w->v->reference)
         return show_bytes(&x, "run/task/reference", NULL, NULL, e);
     if (show_choose(w, &x, e) < 0)
@@ -568,7 +522,9 @@ static int show_task(const struct wanted *w, struct store *s,
 static int show_open(const struct wanted *w, struct err *e)
 {
     struct store *s = query_open(w->dir, e);
-    json_t *tasks = s ? query_list(s, "run/task/tasks", NULL, e) : NULL;
+    json_t *tasks = s ? query_list(s, "run/task/tasks",
+                                   json_pack("{s:s}", "word", w->task), e)
+                      : NULL;
     int rc = tasks ? show_task(w, s, tasks, e) : -1;
 
     json_decref(tasks);
