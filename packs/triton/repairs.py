@@ -1,12 +1,13 @@
 """repairs.py: what Triton's interpreter (3.6 to 3.8) does wrong on the CPU, put
-right before any candidate runs: bf16 arithmetic on raw bits, and truncation where
-hardware rounds to nearest."""
+right before any candidate runs: bf16 arithmetic on raw bits, truncation where
+hardware rounds to nearest, and sums of integers that do not wrap."""
 
 from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+from triton.runtime import interpreter
+from triton.runtime.interpreter import InterpreterBuilder, ReduceScanOpInterface, TensorHandle
 
 _BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
@@ -65,7 +66,20 @@ def _repair_casts() -> None:
     InterpreterBuilder.create_fp_trunc = cast_impl
 
 
+def _repair_sums() -> None:
+    """NumPy adds narrow integers as wide ones, and one result alone would not become narrow again."""
+    old = ReduceScanOpInterface.to_tensor
+
+    def to_tensor(self: Any, found: Any, dtype: Any) -> Any:
+        if isinstance(found, np.integer):
+            found = found.astype(interpreter._get_np_dtype(dtype))
+        return old(self, found, dtype)
+
+    ReduceScanOpInterface.to_tensor = to_tensor
+
+
 def apply() -> None:
     _repair_dot()
     _repair_arithmetic()
     _repair_casts()
+    _repair_sums()
