@@ -9,7 +9,9 @@ in the buffer of the tensor that its pointer comes from."""
 
 import ast
 import builtins
+import collections
 import dataclasses
+import functools
 import mmap
 import math
 import random
@@ -30,8 +32,10 @@ from triton.runtime import interpreter as it
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-# Bytes of stores that a launch may keep from its other programs.
+# Bytes that a launch may keep of what its programs stored, and of what those that wait were answered.
 HIDDEN_BYTES = 256 << 20
+HIDES = 0.75  # the share of programs whose stores others see late
+SPINS = 32  # atomics in a row that are answered alike, after which a program waits for others
 ADDRESS_BITS = 48  # that addresses of processes have; a pointer has a tag above them
 # Of the processor time of a call: what one operation may take of it, and what may have passed when
 # a program begins.
@@ -73,7 +77,12 @@ def prepare() -> None:
     it._interpreter = _Guarded(it._interpreter)
     it._get_np_dtype = _remembered(it._get_np_dtype)  # it makes a table of all at each call
     it.ReduceOps.generic_reduce, it.ScanOps.generic_scan = _reduced, _scanned
+    np.seterr(all="ignore")  # a GPU says nothing of an overflow
     _say_what_is_missing()
+    builder = it.InterpreterBuilder
+    builder.create_masked_load, builder.create_gather = _loaded, _gathered
+    for name in ("create_shl", "create_lshr", "create_ashr"):
+        setattr(builder, name, _shift(getattr(builder, name)))
 
 
 def warm_up_interpreter(source: str, spec: dict) -> None:
@@ -252,7 +261,73 @@ def _called(self: it.ReduceScanOpInterface, input: tuple, given: list, size: int
     return [np.broadcast_to(m, size).astype(d.dtype) for m, d in zip(made, given)]
 
 
+# ---- what the language leaves undefined -----------------------------------------------
+# The interpreter has zeros there, or what NumPy does. In all trials but the first two such values are
+# random, and large: in a sum with others they show.
+
+
+class _Undefined:
+    words, at = np.zeros(1 << 14, np.uint16), 0
+
+    def start(self, chance: np.random.Generator | None) -> None:
+        """A call begins. The values are of either sign, as floats near 1e11, as halves near 50."""
+        words = chance.integers(1 << 16, size=len(self.words)) & 0x80FF | 0x5200 if chance else 0 * self.words
+        self.words = words.astype(np.uint16)
+
+    def values(self, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
+        count = math.prod(shape)
+        size = -(-count * kind.itemsize // 8) * 4
+        self.at = (self.at + size + 4) % len(self.words)  # others than last time
+        found = self.words[self.at : self.at + size]
+        if len(found) < size:
+            found = np.resize(np.roll(self.words, -self.at), size)
+        return (found.view(np.uint8) & 1 if kind == np.bool_ else found).view(kind)[:count].reshape(shape)
+
+    def where(self, undefined: np.ndarray, data: np.ndarray) -> np.ndarray:
+        return np.where(undefined, self.values(data.shape, data.dtype), data) if undefined.any() else data
+
+
+_undefined = _Undefined()
+
+
+def _loaded(self: Any, pointers: TensorHandle, mask: Any, other: Any, *_: Any, **__: Any) -> TensorHandle:
+    kind = pointers.get_element_ty()
+    held = it._get_np_dtype(kind)
+    rest = _undefined.values(pointers.data.shape, held) if other is None else other.data
+    return TensorHandle(it._interpreter.load(pointers.data, mask.data, rest, held), kind)
+
+
+def _gathered(self: Any, source: TensorHandle, indices: TensorHandle, axis: int) -> TensorHandle:
+    beyond = (indices.data < 0) | (indices.data >= source.data.shape[axis])
+    found = np.take_along_axis(source.data, np.where(beyond, 0, indices.data), axis)
+    return TensorHandle(_undefined.where(beyond, found), source.dtype.scalar)
+
+
+def _shift(step: Callable) -> Callable:
+    def shifted(self: Any, number: TensorHandle, by: TensorHandle) -> TensorHandle:
+        made = step(self, number, by)
+        beyond = (by.data < 0) | (by.data >= 8 * made.data.itemsize)
+        made.data = _undefined.where(beyond, made.data)
+        return made
+
+    return shifted
+
+
 # ---- memory --------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class _Program:
+    """One of a grid, beside others."""
+
+    index: tuple[int, int, int]
+    log: list | None = None  # how memory answered to it, in a launch with atomics
+    passes: int = 0  # how often it shows its stores to others before it waits once
+    spins: int = SPINS
+
+
+class _Waits(BaseException):
+    """The program waits until others have run. An argument says that it may wait for one of them."""
 
 
 class _Guarded:
@@ -262,13 +337,23 @@ class _Guarded:
     arithmetic. So nothing is reached from another tensor's pointer, wherever the two lie.
 
     Programs of a grid run one after the other here, and a sum that each of them adds to by load and
-    store would be right. In a launch that looks for races, a program's stores are taken back when
-    it ends, and come when all have ended: none sees what others store, as if all ran at once.
-    Programs synchronise by atomics; what one does from its first atomic on is seen as it
-    happens."""
+    store would be right. In a launch that looks for races, others see what a program stores when all
+    have run, or at once: the first one's late, and that of each other one by chance, since a kernel
+    may be right in one of the two ways alone.
+
+    Programs synchronise by atomics: at an atomic, others see what a program stored before. They need
+    not see it earlier, so a program that is about to show its stores waits once, and others run as
+    far as they can. Python does not come back into a kernel that it has left. So the program runs
+    again from its start, and memory gives the answers that it gave before."""
 
     spans: dict[int, tuple[int, int]] = {}  # of each tag: where its buffer begins, tag and all, and its size
-    hidden: list | None = None  # stores of the running program: pointers, before, after, mask
+    lanes: Callable[[int], Any] | None = None  # the order of so many lanes in a store
+    program: _Program | None = None  # that runs, if others see its stores late
+    own: list = []  # its stores that no other has seen: pointers, values, mask
+    before: list = []  # of those of them that lie in memory: pointers, values before, mask
+    answers: Iterator = iter(())  # that were given before
+    asked: tuple = ()  # its last atomic, the answer, and when that was asked first, in the log
+    atomics = False  # whether the launch has any
     room = 0  # bytes that may still be kept
 
     def __init__(self, real: Any) -> None:
@@ -298,37 +383,86 @@ class _Guarded:
         return at & np.uint64((1 << ADDRESS_BITS) - 1)
 
     def load(self, pointers: Any, mask: Any, other: Any, kind: Any) -> Any:
-        return self.real.load(self.place(pointers, mask, np.dtype(kind).itemsize), mask, other, kind)
+        found = next(self.answers, None)
+        if found is None:
+            pointers = self.place(pointers, mask, np.dtype(kind).itemsize)
+            self._use_own()
+            found = self.real.load(pointers, mask, other, kind)
+            if self.program and self.program.log is not None:
+                self.program.log.append(found)
+                self.room -= found.nbytes
+        return found
 
-    def store(self, pointers: Any, value: Any, mask: Any) -> Any:
+    def store(self, pointers: Any, value: Any, mask: Any) -> None:
         pointers = self.place(pointers, mask, np.asarray(value).dtype.itemsize)
-        if self.hidden is not None:
-            after = np.array(value)
-            before = self.real.load(pointers, mask, np.zeros_like(after), after.dtype)
-            self.hidden.append((pointers, before, after, mask))
-            self.room -= 2 * after.nbytes + pointers.nbytes
-        return self.real.store(pointers, value, mask)
-
-    def hide(self) -> None:
-        """A program begins."""
-        self.hidden = [] if self.room > 0 else None
-
-    def take_back(self) -> list:
-        """It has ended. Returns its stores for later."""
-        stores, self.hidden = self.hidden or [], None
-        for pointers, before, _, mask in stores[::-1]:
-            self.real.store(pointers, before, mask)
-        return [(pointers, after, mask) for pointers, _, after, mask in stores]
+        # Where several lanes store to one address, a GPU keeps any of them.
+        if self.lanes and not ((flat := pointers.reshape(-1))[1:] > flat[:-1]).all():
+            order = self.lanes(flat.size)
+            pointers, value, mask = (np.asarray(a).reshape(-1)[order] for a in (pointers, value, mask))
+        if self.program is None:
+            self.real.store(pointers, value, mask)
+        else:
+            self.own.append((pointers, value, mask))
+            self.asked = ()
 
     def atomic_rmw(self, op: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        pointers = self.place(pointers, mask, np.asarray(value).dtype.itemsize)
-        self.hidden = None
-        return self.real.atomic_rmw(op, pointers, value, mask, *rest)
+        size = np.asarray(value).dtype.itemsize
+        return self._atomic(pointers, mask, size, lambda at: self.real.atomic_rmw(op, at, value, mask, *rest))
 
     def atomic_cas(self, pointers: Any, old: Any, new: Any, *rest: Any) -> Any:
         size = max(np.asarray(old).dtype.itemsize, np.asarray(new).dtype.itemsize)
-        pointers, self.hidden = self.place(pointers, None, size), None
-        return self.real.atomic_cas(pointers, old, new, *rest)
+        return self._atomic(pointers, None, size, lambda at: self.real.atomic_cas(at, old, new, *rest))
+
+    def begin(self, program: _Program, chance: np.random.Generator) -> None:
+        hides = self.atomics or self.room == HIDDEN_BYTES or chance.random() < HIDES
+        self.program = program if hides and (self.room > 0 or program.log) else None
+        self.own, self.before, self.asked = [], [], ()
+        if self.program and self.atomics and program.log is None:
+            program.log, program.passes = [], int(chance.exponential(1.4))
+        self.answers = iter(tuple(program.log or ()))
+
+    def end(self) -> list:
+        """A program ends, or waits. Returns its stores."""
+        for pointers, before, mask in self.before[::-1]:
+            self.real.store(pointers, before, mask)
+        stores, self.own, self.before, self.program, self.answers = self.own, [], [], None, iter(())
+        self.room -= sum(pointers.nbytes + value.nbytes for pointers, value, _ in stores)
+        return stores
+
+    def _use_own(self) -> None:
+        """A program sees what it stored itself."""
+        for pointers, value, mask in self.own[len(self.before) :]:
+            self.before.append((pointers, self.real.load(pointers, mask, value, value.dtype), mask))
+            self.real.store(pointers, value, mask)
+
+    def _atomic(self, pointers: Any, mask: Any, size: int, step: Callable) -> Any:
+        found = next(self.answers, None)
+        if found is not None:
+            self.own.clear()  # others saw it then
+            return found
+        pointers = self.place(pointers, mask, size)
+        program, known, self.atomics = self.program, self.atomics, True
+        if program is None:
+            return step(pointers)
+        if not known:  # until now it needed no log
+            program.log = []
+            raise _Waits
+        if self.own:
+            program.passes -= 1
+            if program.passes == -1 and self.room > 0:
+                raise _Waits
+            self._use_own()
+            self.own, self.before = [], []
+        found = step(pointers)
+        program.log.append(found)
+        asked = pointers.tobytes(), found.tobytes()
+        if asked != self.asked[:2]:
+            self.asked = (*asked, len(program.log))
+        elif len(program.log) - self.asked[2] >= program.spins:
+            del program.log[self.asked[2] :]
+            program.spins *= 4  # it may do something else
+            raise _Waits("for a lock")
+        return found
 
 
 # ---- what Python's own words mean in a kernel ----------------------------------------
@@ -556,9 +690,13 @@ class Interpreter:
     def run(self, part: int, config: int = 0, mute: bool = False,
             order: str | int = "forward") -> None:  # fmt: skip
         """`order` of a grid's programs: forward, reversed, or the seed of a random one, in which
-        launches look for races, too."""
-        chance = random.Random(order) if isinstance(order, int) else None
+        they run side by side, and what the language leaves undefined is random. The lanes of a store
+        have that order, too."""
+        chance = np.random.default_rng(order) if isinstance(order, int) else None
         _clock.start(self.seconds)
+        _undefined.start(chance)
+        backwards = (lambda count: slice(None, None, -1)) if order == "reversed" else None
+        it._interpreter.lanes = functools.lru_cache(16)(chance.permutation) if chance else backwards
         buffers = self.parts[part]["buffers"]
         start = self.region.data_ptr()
         self.tags = it._interpreter.bound([(start + at, size) for at, size in buffers])
@@ -574,7 +712,8 @@ class Interpreter:
                 # What does not depend on this is computed: it may be wrong all the same.
                 if _clock.passed() > ONE_OPERATION:
                     raise
-                first, it._interpreter.hidden = first or problem, None
+                first = first or problem
+                it._interpreter.end()
                 self.unknown |= self.used - set(self.parts[part].get("left", ()))
         if first:
             first.unknown = sorted(self.unknown)
@@ -612,7 +751,7 @@ class Interpreter:
 
     # ---- launches ----
 
-    def _launch(self, node: dict, config: int, buffers: list, order: random.Random | bool) -> None:
+    def _launch(self, node: dict, config: int, buffers: list, order: np.random.Generator | bool) -> None:
         kernel = self.kernels.get(node["kernel"])
         if node.get("tuned"):
             node = node["tuned"][min(config, len(node["tuned"]) - 1)] | {"kernel": node["kernel"]}
@@ -627,29 +766,45 @@ class Interpreter:
             builder.options, debug=asserts, sanitize_overflow=asserts
         )
         it.interpreter_builder.set_grid_dim(*grid)
-        if isinstance(order, random.Random):
-            self._at_once(kernel, args, _shuffled(grid, order), grid)
-            return
-        for program in _programs(grid, order):
-            self._program(kernel, args, program, grid)
+        if isinstance(order, np.random.Generator):
+            self._at_once(kernel, args, grid, order)
+        else:
+            for program in _programs(grid, order):
+                self._program(kernel, args, _Program(program))
 
-    def _program(self, kernel: Any, args: dict, program: tuple, grid: tuple) -> None:
-        _clock.check(kernel.fn.__name__, math.prod(grid))
-        it.interpreter_builder.set_grid_idx(*program)
+    def _program(self, kernel: Any, args: dict, program: _Program) -> None:
+        if not program.log:  # those before it have ended
+            _clock.check(kernel.fn.__name__, math.prod(it.interpreter_builder.grid_dim))
+        it.interpreter_builder.set_grid_idx(*program.index)
         try:
             kernel.fn(**args)
         except MemoryError:
             raise NotOnThisDevice(f"the kernel {kernel.fn.__name__} needs more memory in Triton's "
                                   "interpreter than there is") from None  # fmt: skip
 
-    def _at_once(self, kernel: Any, args: dict, programs: list[tuple[int, int, int]], grid: tuple) -> None:
-        """Programs that do not see each other's stores."""
-        memory, later = it._interpreter, []
-        memory.room = HIDDEN_BYTES if len(programs) > 1 else 0
-        for program in programs:
-            memory.hide()
-            self._program(kernel, args, program, grid)
-            later += memory.take_back()
+    def _at_once(self, kernel: Any, args: dict, grid: tuple, chance: np.random.Generator) -> None:
+        """Programs side by side, in a random order."""
+        global _chance
+        programs = list(_programs(grid, False))  # a grid that is too large for it takes too long anyway
+        chance.shuffle(programs)
+        waiting = collections.deque(map(_Program, programs))
+        memory, later, seed = it._interpreter, [], int(chance.integers(1 << 62))
+        memory.room, memory.atomics = HIDDEN_BYTES if len(waiting) > 1 else 0, False
+        while waiting:
+            if memory.room <= 0 and waiting[0].log is None:
+                waiting.reverse()  # those that wait, at its end, come before others that cannot
+            program = waiting.popleft()
+            memory.begin(program, chance)
+            if memory.atomics:  # a program that runs again has the same trees
+                _chance = np.random.default_rng([seed, *program.index])
+            try:
+                self._program(kernel, args, program)
+                later += memory.end()
+            except _Waits as waits:
+                memory.end()
+                if waits.args and waiting:
+                    waiting.appendleft(waiting.pop())  # who waits since last may have the lock
+                waiting.append(program)
         for store in later:
             memory.real.store(*store)
 
@@ -707,13 +862,6 @@ def _programs(grid: tuple[int, ...], backwards: bool) -> Iterator[tuple[int, int
         for y in builtins.range(grid[1])[::step]:
             for z in builtins.range(grid[2])[::step]:
                 yield x, y, z
-
-
-def _shuffled(grid: tuple[int, ...], chance: random.Random) -> list[tuple[int, int, int]]:
-    """In another order. A grid that is too large for a list takes too long for other trials."""
-    programs = list(_programs(grid, False))
-    chance.shuffle(programs)
-    return programs
 
 
 def _passed(value: Any, annotation: str | None, special: bool) -> Any:

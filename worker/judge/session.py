@@ -4,8 +4,8 @@ One trace serves all trials. Each runs the first recorded call from empty memory
 calls differ, the steady one, which starts from what the first call of the first trial kept: with
 other parameters, so that what was folded there shows. Every trial has new inputs and new
 parameters, in memory whose contents nobody knows (shared/fresh.py). Programs of a grid run in any
-order and side by side: where they are interpreted, two trials run them in other orders; on a GPU one
-trial's calls are made again."""
+order and side by side: where they are interpreted, the second trial reverses their order, and in all
+later calls it is random; on a GPU one trial's calls are made again."""
 
 from collections.abc import Generator
 
@@ -29,9 +29,12 @@ SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
 UNWRITTEN = 0.02  # of an output's elements, which some may equal by chance
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
 # Trial 0 is the task as KernelBench runs it, in order, and has no steady call: the trials after it
-# try other orders where kernels are interpreted, and a second time on a GPU.
+# try other orders where kernels are interpreted (random ones from the third on), and a second time
+# on a GPU.
 REVERSED_TRIAL, RANDOM_TRIAL = 1, 2
 AGAIN_TRIAL = 1
+BESIDE = (", the grid's programs in a random order, side by side, and random values for what is undefined, "
+          "as what a mask leaves out of a load without other")  # fmt: skip
 
 
 class Session:
@@ -221,8 +224,8 @@ class Session:
         yield from self.both(draw, index, 0, order, where)
         for config in range(1, self.trace.configurations()):
             if self.cuda or index == 2:  # on the CPU one trial says that it is right
-                where = f", configuration {config} of the autotuner"
-                yield from self.both(draw, index, config, FORWARD, where)
+                tuned = f", configuration {config} of the autotuner{where}"
+                yield from self.both(draw, index, config, order, tuned)
                 self.p.trials.pop()
         if self.cuda and index == AGAIN_TRIAL and not self.job.get("timing"):
             # A race need not show the first time. Timed repetitions are compared, too.
@@ -230,14 +233,14 @@ class Session:
             self.p.trials.pop()
 
     def order(self, index: int) -> tuple[str | int, str]:
-        """In which a trial runs the programs of a grid, and how feedback names it. The random order
+        """In which a trial runs the programs of a grid, and how feedback names it. A random order
         comes from the job's seed, so that the same job has the same."""
-        if self.executor.orders and index == REVERSED_TRIAL:
+        if not self.executor.orders or not index:
+            return FORWARD, ""
+        if index == REVERSED_TRIAL:
             return REVERSED, ", the grid's programs in reverse order"
-        if self.executor.orders and index == RANDOM_TRIAL:
-            return inputs.derive(self.job["seed"], "order"), (
-                ", the grid's programs in a random order, none of which sees what others store")
-        return FORWARD, ""
+        seed = inputs.derive(self.job["seed"], f"order-{index}")
+        return seed, BESIDE if index == RANDOM_TRIAL else ""
 
     def both(self, draw: Draw, index: int, config: int, order: str | int, where: str) -> Generator:
         """The first call and, where it differs, the steady one: one entry of the record."""
@@ -342,11 +345,12 @@ class Session:
     def numbers(self, seed: int) -> Generator:
         """The one trial with different floats; it has its own trace."""
         state = self.sheet.start(NUMBERS, self.job["seed"])
+        order, _ = self.order(len(self.sheet.plan))
         expected = self.sheet.pair.expect(seed, NUMBERS)
         self.p.change = NUMBERS
         self.sheet.pair.take_back()
         for part in range(1, len(self.trace.calls) + 1):
-            got, _ = yield from self.call(expected.args, state, part)
+            got, _ = yield from self.call(expected.args, state, part, order=order)
             if part > 1:
                 self.p.trials.pop()
             judge_trial(self.job, self.p, got, expected, NUMBERS)
