@@ -17,10 +17,10 @@ sys.path[:0] = [str(ROOT / "worker")]
 import candidates  # noqa: E402
 from judge import region as memory  # noqa: E402
 from judge import sheets, traces, verdict  # noqa: E402
-from judge.executors import Ran  # noqa: E402
+from judge.executors import Interpreter, Ran  # noqa: E402
 from judge.judging import Progress, Verdict  # noqa: E402
 from judge.session import Session  # noqa: E402
-from judge.steps import Ask  # noqa: E402
+from judge.steps import Ask, Gone  # noqa: E402
 from judge.traces import Buffer, Call, Trace, View  # noqa: E402
 from shared.fresh import FRESH, fresh_page  # noqa: E402
 from shared.program import Place  # noqa: E402
@@ -340,6 +340,19 @@ def test_on_a_gpu_a_call_must_be_right_again(started, monkeypatch, wrong: int | 
             list(trial)
         assert len(made) == wrong and "right in another call" in end.value.text
     assert len(set(made)) == 1
+
+
+def test_what_ends_in_the_muted_call_ends_at_evidence(monkeypatch) -> None:
+    run = Interpreter.run
+
+    def dies(self, part: int, config: int = 0, mute: bool = False, *args: object, **more: object):
+        if mute:
+            raise Gone("signal 11", "")
+        return (yield from run(self, part, config, mute, *args, **more))
+
+    monkeypatch.setattr(Interpreter, "run", dies)
+    record = verify(RELU, candidates.relu())
+    assert (record["verdict"], record["stage"]) == ("crash", "evidence")
 
 
 def test_inputs_lie_as_the_recorder_was_told_in_every_trial() -> None:

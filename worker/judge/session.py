@@ -359,6 +359,7 @@ class Session:
 
     def without_kernels(self) -> Generator:
         """Each call with the kernels muted: if the result is still right, they were not needed."""
+        self.p.stage = "evidence"
         draw = self.sheet.draw(len(self.sheet.plan) - 1)
         expected = draw.expected
         for part in range(1, len(self.trace.calls) + 1):
