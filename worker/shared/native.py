@@ -24,8 +24,8 @@ from shared.processes import used_s
 MAX_SOURCE_BYTES = 1 << 20
 SLOWEST = 8  # times as long as it may compute, where others keep the processors busy
 
-# Where a call of a library finds its heap and its stack, and behind them the region (src/runner/device_cpu.c):
-# the same in a delivered file, so that no address tells one from the other.
+# Where a call of a library finds its heap and its stack, and behind them the region
+# (src/runner/device_cpu.c): the same in a delivered file, so that no address tells one from the other.
 ROOM = 0x280000000000
 STACK = ROOM + (16 << 30) - (1 << 16)  # its upper end
 REGION = ROOM + (16 << 30)
