@@ -82,6 +82,9 @@ class Trace:
     # ---- nodes and buffers ----
 
     def record(self, move: Move, name: str) -> None:
+        """Adds what the candidate moves to the current call. Only _new() and own() add moves by
+        themselves: to the setup, or before all others. Those write whole stores, so none of these
+        checks concerns them."""
         to = move.to
         if to.count == 0:
             return
