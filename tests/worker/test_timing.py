@@ -64,6 +64,9 @@ class Session:
         yield from ()
         return [self.spoilt(number, out)], Ran(ms, ms)
 
+    def last(self) -> int:
+        return 1
+
     def left(self, state: dict) -> dict[str, torch.Tensor]:
         return {n: t.detach().clone() for n, t in inputs.buffers(self.model).items()}
 

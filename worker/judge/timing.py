@@ -151,8 +151,7 @@ def repetition(
     r = session.sheet.reference
     args = inputs.make(r.space, seed, "plain", r.device, r.dtype)
     left_ms = max(1, session.job["deadlines"]["timing_ms"] - int(since(started)))
-    part = len(session.trace.calls)
-    got, ran = yield from session.call(args, state, part, config, timed=True, deadline_ms=left_ms)
+    got, ran = yield from session.call(args, state, session.last(), config, timed=True, deadline_ms=left_ms)
     total = max(1, sum(t.numel() * t.element_size() for t in got))
     most = KEPT_BYTES // clock.MAX_REPS
     excerpts = [Excerpt.of(t, most * t.numel() * t.element_size() // total) for t in got]

@@ -212,6 +212,11 @@ class Trace:
     def parts(self) -> list[Call]:
         return [self.setup, *self.calls]
 
+    def scratch(self) -> set[int]:
+        """What the setup made of numbers alone."""
+        made = {n.to.buffer: self.setup.buffers[n.to.buffer].key for n in self.setup.nodes}
+        return {*made.values()} - {made[n.to.buffer] for n in self.setup.nodes if n.source is not None} - {None}
+
     def configurations(self) -> int:
         return max((n.configurations() for c in self.calls for n in c.launches()), default=1)
 
