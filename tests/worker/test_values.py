@@ -255,6 +255,8 @@ EACH = "for (int64_t i = 0; i < n; i++) "
     ("", EACH + "s[i] += x[i];", EACH + "s[i] = 0;", True),  # as it was for the next call
     ("", EACH + "s[i] = 0;\n" + EACH + "s[i] += x[i];", "", True),
     ("self.scratch.zero_()", EACH + "s[i] += x[i];", "", True),
+    ("self.scratch[:3].zero_(); self.scratch[3:].zero_()", EACH + "s[i] += x[i];", "", True),
+    ("self.scratch[:3].zero_()", EACH + "s[i] += x[i];", "", False),
     ("lib.relu(x, y, torch.empty_like(x).zero_(), x.numel()); self.scratch.zero_()", EACH + "s[i] += x[i];", "", True),
     ("", EACH + "s[i] += x[i];", "", False),  # right in the first call only
     ("", "int again = s[0] == 7; " + EACH + "s[i] = again ? 0 : x[i];", "s[0] = 7;", False),

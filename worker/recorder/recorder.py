@@ -24,7 +24,7 @@ import torch
 from recorder import pretend
 from recorder.boundary import Arguments, State, output
 from recorder.fakes import CPU, META, Fake, Refused, bare
-from recorder.memory import NO_VALUES, PUT_OFF, Memory, operation_name, written
+from recorder.memory import NO_VALUES, PUT_OFF, Memory, as_dtype, operation_name, written
 from recorder.moves import ALLOCATIONS, FILLED, MOVES, READS, VALUE_AT, Add, Copy, Fill, Move
 from recorder.moves import castable, view_of, whole_store
 from recorder.origins import Origins, Step
@@ -239,9 +239,12 @@ class Recorder(TorchDispatchMode):
         if name in ("clone", "_to_copy"):
             store = self.memory.store(args[0])
             return store.fill if store.real is None else None
-        if name in ("fill_", "zero_") and view_of(self.memory, args[0]).whole():
-            value = args[1] if name == "fill_" else 0
-            return None if isinstance(value, torch.Tensor) else value
+        value = {"fill_": args[-1], "zero_": 0}.get(name)
+        if value is not None and not isinstance(value, torch.Tensor):
+            held = self.memory.store(args[0])
+            same = args[0].dtype == held.dtype and repr(as_dtype(value, held.dtype)) == repr(held.fill)
+            if same or view_of(self.memory, args[0]).whole():
+                return value
         return None
 
     def _log(self, func: Any, name: str, args: tuple, kwargs: dict, out: Any) -> None:
