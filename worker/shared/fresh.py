@@ -1,10 +1,9 @@
 """What memory holds before a call, where nothing has been written: in a trial, in a timed call and in
 a delivered file (ported_parts.py has the text of this function).
 
-On the same bytes a kernel could rely: by a NaN it knows that it is the first to come, and in a user's
-memory there is none. Random bytes are not what a user has, either, but often zeros, or numbers that
-others left. So calls take turns, and nobody knows whose turn it is. Each kind shows another mistake:
-NaN what multiplies by zero, numbers what leaves out NaN (a maximum), zeros what needs something."""
+A kernel could rely on bytes that it knows: by a NaN it is the first to come, and in a user's memory
+there is none, but often zeros, or what others left. So calls take turns in secret. Each kind shows
+another mistake: NaN what multiplies by zero, numbers what leaves out NaN (a maximum)."""
 
 import torch
 

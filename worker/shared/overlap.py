@@ -20,9 +20,8 @@ def overlaps_itself(shape: Sequence[int], strides: Sequence[int], expanded: Sequ
 
 
 def meet(a, b) -> bool:  # noqa: ANN001
-    """Whether two views of the same memory have an element in common; each has an offset, a shape and
-    strides, in elements. They do if multiples of their strides add up to the way from the lowest
-    element of one to the highest of the other."""
+    """Whether two views of the same memory have an element in common: whether multiples of their
+    strides add up to the way from the lowest element of one to the highest of the other."""
     most: Counter[int] = Counter()  # of each stride
     for n, s in [*zip(a.shape, a.strides), *zip(b.shape, b.strides)]:
         most[abs(s)] += n - 1
