@@ -6,4 +6,4 @@ DELETE FROM task WHERE (id, hash) NOT IN (
 UPDATE run SET tasks = (SELECT count(*) FROM task WHERE task.nr = run.nr),
     solved = (SELECT count(solved_at) FROM task WHERE task.nr = run.nr);
 
-SELECT NULL, count(*) FROM task;
+SELECT count(*) AS tasks FROM task;

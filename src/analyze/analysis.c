@@ -249,27 +249,16 @@ json_t *analysis_list(const struct opt_list *list)
     return out;
 }
 
-struct asking {
-    int (*fn)(const char *text, int64_t number, void *arg, struct err *e);
-    void *arg;
-};
-
-static int analysis_call(sqlite3_stmt *q, void *arg, struct err *e)
+json_t *analysis_ask(struct analysis *a, const char *name, int64_t nr,
+                     struct err *e)
 {
-    const char *text = (const char *)sqlite3_column_text(q, 0);
-    struct asking *a = arg;
+    struct query_db d = {.db = a->db, .make = analysis_make, .arg = a};
+    char *file = xasprintf("analyze/%s", name);
+    json_t *rows =
+        query_rows(&d, file, json_pack("{s:I}", "nr", (json_int_t)nr), e);
 
-    return a->fn(text ? text : "", sqlite3_column_int64(q, 1), a->arg, e);
-}
-
-int analysis_each(struct analysis *a, const char *name, int64_t nr,
-                  int (*fn)(const char *text, int64_t number, void *arg,
-                            struct err *e),
-                  void *arg, struct err *e)
-{
-    struct asking x = {fn, arg};
-
-    return analysis_rows(a, name, nr, analysis_call, &x, e);
+    free(file);
+    return rows;
 }
 
 /* ---- tables ---- */
@@ -409,31 +398,12 @@ int analysis_fill(const struct analysis_kind *k, struct analysis *a,
 
 /* ---- comparing: what must agree ---- */
 
-struct lines {
-    struct buf *out;
-    size_t n;
-};
-
-static int compare_on_line(const char *text, int64_t number, void *arg,
-                           struct err *e)
+static void compare_option(const char *option, const char *x, const char *y,
+                           const char *a, const char *b, struct buf *out)
 {
-    struct lines *l = arg;
-
-    (void)number;
-    (void)e;
-    buf_printf(l->out, "%s\n", text);
-    l->n++;
-    return 0;
-}
-
-static size_t compare_option(const char *option, const char *x, const char *y,
-                             const char *a, const char *b, struct buf *out)
-{
-    if (strcmp(x ? x : "", y ? y : "") == 0)
-        return 0;
-    buf_printf(out, "  %s: %.200s in %s, %.200s in %s\n", option,
-               x ? x : "not given", a, y ? y : "not given", b);
-    return 1;
+    if (strcmp(x ? x : "", y ? y : "") != 0)
+        buf_printf(out, "  %s: %.200s in %s, %.200s in %s\n", option,
+                   x ? x : "not given", a, y ? y : "not given", b);
 }
 
 static const char *compare_flag(bool flag)
@@ -442,57 +412,53 @@ static const char *compare_flag(bool flag)
 }
 
 /* What run.ini says; a folder without one says nothing. */
-static size_t compare_options(struct analysis *an, struct programs_run *a,
-                              struct programs_run *b, struct buf *out)
+static void compare_options(struct analysis *an, struct programs_run *a,
+                            struct programs_run *b, struct buf *out)
 {
     struct run_settings x = run_defaults, y = run_defaults;
     struct err e = ERR_INIT;
-    size_t n = 0;
 
     if (run_settings_read(a->dir, &x, &an->memory, &e) == 0 &&
         run_settings_read(b->dir, &y, &an->memory, &e) == 0) {
-        n += compare_option("--guide", x.guide, y.guide, a->name, b->name, out);
-        n += compare_option("--prompts", x.prompts, y.prompts, a->name, b->name,
-                            out);
-        n += compare_option("--no-card", compare_flag(x.no_card),
-                            compare_flag(y.no_card), a->name, b->name, out);
-        n += compare_option("--no-stop", compare_flag(x.no_stop),
-                            compare_flag(y.no_stop), a->name, b->name, out);
+        compare_option("--guide", x.guide, y.guide, a->name, b->name, out);
+        compare_option("--prompts", x.prompts, y.prompts, a->name, b->name,
+                       out);
+        compare_option("--no-card", compare_flag(x.no_card),
+                       compare_flag(y.no_card), a->name, b->name, out);
+        compare_option("--no-stop", compare_flag(x.no_stop),
+                       compare_flag(y.no_stop), a->name, b->name, out);
     }
     opt_release(run_table, &x);
     opt_release(run_table, &y);
-    return n;
 }
 
 int compare_differences(struct analysis *a, struct buf *out, struct err *e)
 {
-    struct lines l = {.out = out};
+    size_t before = out->len;
 
     for (size_t i = 1; i < a->runs; i++) {
-        if (analysis_each(a, "differences", (int64_t)i, compare_on_line, &l,
-                          e) < 0)
-            return -1;
-        l.n += compare_options(a, &a->run[0], &a->run[i], out);
-    }
-    return l.n > 0;
-}
+        json_t *rows = analysis_ask(a, "differences", (int64_t)i, e), *row;
+        size_t k;
 
-static int compare_on_count(const char *text, int64_t number, void *arg,
-                            struct err *e)
-{
-    (void)text;
-    (void)e;
-    *(int64_t *)arg = number;
-    return 0;
+        if (!rows)
+            return -1;
+        json_array_foreach(rows, k, row)
+            buf_printf(out, "%s\n", jsn_str(row, "line"));
+        json_decref(rows);
+        compare_options(a, &a->run[0], &a->run[i], out);
+    }
+    return out->len > before;
 }
 
 int compare_align(struct analysis *a, struct err *e)
 {
-    int64_t tasks = 0;
+    json_t *rows = analysis_ask(a, "aligned", 0, e);
+    json_int_t tasks = jsn_int(json_array_get(rows, 0), "tasks");
 
-    if (analysis_each(a, "aligned", 0, compare_on_count, &tasks, e) < 0)
-        return -1;
-    return tasks ? 0 : err_set(e, ERR_INPUT, "the runs have no task in common");
+    json_decref(rows);
+    if (rows && !tasks)
+        err_set(e, ERR_INPUT, "the runs have no task in common");
+    return tasks ? 0 : -1;
 }
 
 const struct analysis_kind compare_kinds[] = {
@@ -507,42 +473,37 @@ const struct analysis_kind compare_kinds[] = {
 #define SAMPLE_LINES 12
 #define SAMPLE_WIDTH 160
 
-struct sampling {
-    const char *run;
-    struct buf *out;
-};
-
 /* The first lines of a feedback, indented: nothing in it is markup. */
-static int author_put_sample(const char *text, int64_t place, void *arg,
-                             struct err *e)
+static void author_put_sample(const char *run, const json_t *row,
+                              struct buf *out)
 {
-    const struct sampling *s = arg;
-    struct str rest = str_of(text), line;
+    struct str rest = str_of(jsn_str(row, "text")), line;
 
-    (void)e;
-    buf_printf(s->out,
+    buf_printf(out,
                "\nWhat the model was told, for the diagnostic in row %lld of ",
-               (long long)place);
-    table_put_md(s->run, s->out);
-    buf_puts(s->out, rest.n ? ":\n\n" : ":\n\n    (nothing)\n");
-    for (int i = 0; text[0] && i < SAMPLE_LINES && str_part(&rest, '\n', &line);
+               (long long)jsn_int(row, "place"));
+    table_put_md(run, out);
+    buf_puts(out, rest.n ? ":\n\n" : ":\n\n    (nothing)\n");
+    for (int i = 0; rest.n && i < SAMPLE_LINES && str_part(&rest, '\n', &line);
          i++) {
-        buf_puts(s->out, "    ");
-        table_put_line(line, SAMPLE_WIDTH, s->out);
-        buf_putc(s->out, '\n');
+        buf_puts(out, "    ");
+        table_put_line(line, SAMPLE_WIDTH, out);
+        buf_putc(out, '\n');
     }
-    return 0;
 }
 
 static int author_put_samples(struct analysis *a, struct buf *out,
                               struct err *e)
 {
     for (size_t i = 0; i < a->runs; i++) {
-        struct sampling s = {a->run[i].name, out};
+        json_t *rows = analysis_ask(a, "samples", (int64_t)i, e), *row;
+        size_t k;
 
-        if (analysis_each(a, "samples", (int64_t)i, author_put_sample, &s, e) <
-            0)
+        if (!rows)
             return -1;
+        json_array_foreach(rows, k, row)
+            author_put_sample(a->run[i].name, row, out);
+        json_decref(rows);
     }
     return 0;
 }
@@ -555,26 +516,22 @@ static const struct analysis_kind author_kinds[] = {
     {0},
 };
 
-/* A row of author.sql: "; solved 3 of 4 tasks" is a number of 0, what names a run in
- * Markdown another. */
-static int author_put_run(const char *text, int64_t number, void *arg,
-                          struct err *e)
-{
-    struct buf *out = arg;
-
-    (void)e;
-    if (number)
-        table_put_md(text, out);
-    else
-        buf_puts(out, text);
-    return 0;
-}
-
 int author_report(struct analysis *a, struct buf *out, struct err *e)
 {
-    buf_puts(out, "# What runs say about a language\n");
-    if (analysis_each(a, "author", 0, author_put_run, out, e) < 0)
+    json_t *rows = analysis_ask(a, "author", 0, e), *row;
+    size_t i;
+
+    if (!rows)
         return -1;
+    buf_puts(out, "# What runs say about a language\n");
+    json_array_foreach(rows, i, row)
+    {
+        if (jsn_int(row, "named"))
+            table_put_md(jsn_str(row, "text"), out);
+        else
+            buf_puts(out, jsn_str(row, "text"));
+    }
+    json_decref(rows);
     for (const struct analysis_kind *k = author_kinds; k->name; k++) {
         struct table t;
 

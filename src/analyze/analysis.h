@@ -39,12 +39,9 @@ void analysis_close(struct analysis *a);
 int analysis_give(struct analysis *a, const char *name, json_t *value,
                   struct err *e);
 json_t *analysis_list(const struct opt_list *list);
-/* Runs a file. Calls back for each row of its statements, in which :nr is `nr`: with
- * the first column as text ("" for NULL), and the second as a number. */
-int analysis_each(struct analysis *a, const char *name, int64_t nr,
-                  int (*fn)(const char *text, int64_t number, void *arg,
-                            struct err *e),
-                  void *arg, struct err *e);
+/* The rows of a file's statements, in which :nr is `nr`: see query_rows(). */
+json_t *analysis_ask(struct analysis *a, const char *name, int64_t nr,
+                     struct err *e);
 
 /* Every table, in the order of printing. */
 #define ANALYSIS_KINDS(X)                                                      \

@@ -1,5 +1,5 @@
 -- What a model is asked about borrowing: attempts with one of the numbers that are given.
-SELECT json_array(nr, task.id, attempt, solved, code, json(parents)), NULL
+SELECT nr, task.id AS task, attempt, solved, code, parents AS "parents:j"
 FROM asked_about JOIN task USING (nr, ord)
 JOIN json_each((SELECT value FROM given WHERE name = 'attempts')) AS n ON CAST(n.value AS INTEGER) = attempt
 ORDER BY nr, ord, n.key;

@@ -13,7 +13,7 @@ enum item_state { ITEM_OPEN, ITEM_READ, ITEM_UNREADABLE, ITEM_FAILED };
 
 /* An attempt, and what was answered about it. */
 struct item {
-    json_t *row; /* of asked_about.sql */
+    const json_t *row; /* of asked_about.sql */
     int64_t nr, attempt;
     const char *task;
     bool solved;
@@ -22,8 +22,9 @@ struct item {
 };
 
 struct borrow {
+    json_t *rows;
     struct item *item;
-    size_t items, cap;
+    size_t items;
     struct analysis *a;
     struct inquiry inquiry;
     struct ask_all ask;
@@ -47,36 +48,24 @@ static int borrow_numbers(struct analysis *a, const struct opt_list *list,
         list->len ? analysis_list(list) : json_pack("[i, i]", 1, 3), e);
 }
 
-static int borrow_add(const char *text, int64_t number, void *arg,
-                      struct err *e)
-{
-    struct borrow *b = arg;
-    json_t *row = jsn_parse("asked_about.sql", text, strlen(text), e);
-    json_int_t nr, attempt;
-    struct item *x;
-    int solved;
-
-    (void)number;
-    if (!row)
-        return -1;
-    b->item = xgrow(b->item, &b->cap, b->items, sizeof(*b->item));
-    x = &b->item[b->items++];
-    *x = (struct item){.row = row};
-    if (json_unpack(row, "[I, s, I, i]", &nr, &x->task, &attempt, &solved) < 0)
-        return err_set(e, ERR_SYSTEM, "asked_about.sql: %s", text);
-    x->nr = nr;
-    x->attempt = attempt;
-    x->solved = solved;
-    return 0;
-}
-
 /* Attempts with these numbers that have code and were shown examples. */
 static int borrow_collect(struct borrow *b, const struct opt_list *numbers,
                           struct err *e)
 {
+    const json_t *row;
+    size_t i;
+
     if (borrow_numbers(b->a, numbers, e) < 0 ||
-        analysis_each(b->a, "asked_about", 0, borrow_add, b, e) < 0)
+        !(b->rows = analysis_ask(b->a, "asked_about", 0, e)))
         return -1;
+    b->items = json_array_size(b->rows);
+    b->item = xcalloc(b->items + 1, sizeof(*b->item));
+    json_array_foreach(b->rows, i, row) b->item[i] =
+        (struct item){.row = row,
+                      .nr = jsn_int(row, "nr"),
+                      .attempt = jsn_int(row, "attempt"),
+                      .task = jsn_str(row, "task"),
+                      .solved = jsn_int(row, "solved")};
     return b->items ? 0
                     : err_set(e, ERR_INPUT,
                               "no attempt with one of these numbers has code "
@@ -111,12 +100,13 @@ static int borrow_read(const struct borrow *b, const struct item *x,
                        struct arena *memory, struct comparison *out,
                        struct err *e)
 {
-    json_t *parents = json_array_get(x->row, 5), *parent;
+    json_t *parents = json_object_get(x->row, "parents"), *parent;
     size_t n = json_array_size(parents), i;
 
     *out = (struct comparison){
         .parent = arena_alloc(memory, (n + 1) * sizeof(*out->parent))};
-    if (borrow_text(b, x, json_array_get(x->row, 4), memory, &out->code, e) < 0)
+    if (borrow_text(b, x, json_object_get(x->row, "code"), memory, &out->code,
+                    e) < 0)
         return -1;
     json_array_foreach(parents, i, parent)
     {
@@ -258,8 +248,7 @@ int borrow_ask_about_runs(const struct borrow_values *v, struct analysis *a,
         *e = late;
         rc = -1;
     }
-    for (size_t i = 0; i < b.items; i++)
-        json_decref(b.item[i].row);
+    json_decref(b.rows);
     free(b.item);
     return rc;
 }

@@ -484,18 +484,25 @@ static int query_add_row(sqlite3_stmt *q, void *arg, struct err *e)
     return 0;
 }
 
-json_t *query_list(struct store *s, const char *name, json_t *given,
+json_t *query_rows(const struct query_db *d, const char *name, json_t *given,
                    struct err *e)
 {
-    struct query_db d = {.db = store_reader(s), .keep = true};
     json_t *list = json_array();
-    int rc = query_each(&d, name, given, query_add_row, list, e);
+    int rc = query_each(d, name, given, query_add_row, list, e);
 
     json_decref(given);
     if (rc == 0)
         return list;
     json_decref(list);
     return NULL;
+}
+
+json_t *query_list(struct store *s, const char *name, json_t *given,
+                   struct err *e)
+{
+    struct query_db d = {.db = store_reader(s), .keep = true};
+
+    return query_rows(&d, name, given, e);
 }
 
 json_t *query_row(struct store *s, const char *name, json_t *given,

@@ -42,7 +42,12 @@ void query_functions(struct sqlite3 *db);
 typedef int query_fn(struct sqlite3_stmt *q, void *arg, struct err *e);
 int query_each(const struct query_db *d, const char *name, const json_t *given,
                query_fn *fn, void *arg, struct err *e);
-/* The same for a statement that is prepared, which is freed. */
+/* The rows as a list of objects, whose members are the columns: as they are, or by the
+ * end of a column's name: ":b" true or false, ":j" the value of JSON, ":?" no member for
+ * NULL, ":o" the value of JSON or no member. Takes the reference to `given`; the caller owns the list. NULL: an error. */
+json_t *query_rows(const struct query_db *d, const char *name, json_t *given,
+                   struct err *e);
+/* As query_each(), for a statement that is prepared, which is freed. */
 int query_step(struct sqlite3_stmt *q, const char *name, query_fn *fn,
                void *arg, struct err *e);
 int query_fail(struct sqlite3 *db, const char *name, struct err *e);
@@ -54,9 +59,7 @@ struct store *query_open(const char *dir, struct err *e);
 void query_close(struct store *s); /* may be NULL */
 /* The same functions for a store that is open. */
 void query_texts(struct store *s);
-/* The rows as a list of objects, whose members are the columns: as they are, or by the
- * end of a column's name: ":b" true or false, ":j" the value of JSON, ":?" no member for
- * NULL, ":o" the value of JSON or no member. Takes the reference to `given`; the caller owns the list. NULL: an error. */
+/* The same for a run. */
 json_t *query_list(struct store *s, const char *name, json_t *given,
                    struct err *e);
 /* The first row; NULL without an error: there is none. */
