@@ -17,6 +17,7 @@
 #include "analyze/views.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "run/query.h"
 #include "source/operators.h"
 #include "source/primitives.h"
 #include "source/py_normal.h"
@@ -309,28 +310,21 @@ static void sql_error_kind(sqlite3_context *c, int n, sqlite3_value **v)
 
 /* ---- the list ---- */
 
-static const struct {
-    const char *name;
-    int args;
-    void (*fn)(sqlite3_context *, int, sqlite3_value **);
-} programs_list_of_functions[] = {
-    {"words", 2, sql_words},           {"code_lines", 2, sql_code_lines},
-    {"operators", 2, sql_operators},   {"feedback", 2, sql_feedback},
-    {"error_kind", 1, sql_error_kind}, {"mentioned", 2, sql_mentioned},
-    {"has_word", 2, sql_has_word},     {"last_part", 1, sql_last_part},
-    {"family", 1, sql_family},
+static const struct query_function programs_list_of_functions[] = {
+    {"words", 2, sql_words, NULL},
+    {"code_lines", 2, sql_code_lines, NULL},
+    {"operators", 2, sql_operators, NULL},
+    {"feedback", 2, sql_feedback, NULL},
+    {"error_kind", 1, sql_error_kind, NULL},
+    {"mentioned", 2, sql_mentioned, NULL},
+    {"has_word", 2, sql_has_word, NULL},
+    {"last_part", 1, sql_last_part, NULL},
+    {"family", 1, sql_family, NULL},
+    {"taught", 3, teaching_step, teaching_end},
+    {0},
 };
 
 void programs_functions(struct programs *p, sqlite3 *db)
 {
-    int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    size_t n = sizeof(programs_list_of_functions) /
-               sizeof(*programs_list_of_functions);
-
-    for (size_t i = 0; i < n; i++)
-        sqlite3_create_function(db, programs_list_of_functions[i].name,
-                                programs_list_of_functions[i].args, how, p,
-                                programs_list_of_functions[i].fn, NULL, NULL);
-    sqlite3_create_function(db, "taught", 3, how, p, NULL, teaching_step,
-                            teaching_end);
+    query_define(db, programs_list_of_functions, p, NULL);
 }

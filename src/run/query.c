@@ -258,38 +258,37 @@ static void query_end_randomise(sqlite3_context *c)
     free(x->seed);
 }
 
-static const struct {
-    const char *name;
-    int args;
-    void (*fn)(sqlite3_context *, int, sqlite3_value **);
-} sql_functions[] = {
-    {"wilson_low", 2, sql_wilson_low},
-    {"wilson_high", 2, sql_wilson_high},
-    {"mcnemar", 2, sql_mcnemar},
-    {"pass_at_k", 3, sql_pass_at_k},
-    {"speedup", 2, sql_speedup},
-    {"fixed", 2, sql_fixed},
-    {"cut", 2, sql_cut},
-    {"block", 1, sql_block},
-    {"stripped", 1, sql_stripped},
-    {"hint", 1, sql_hint},
-    {"verdict_place", 1, sql_verdict_place},
-    {"two_stages", 1, sql_two_stages},
-    {"piece", 5, sql_piece},
+static const struct query_function sql_functions[] = {
+    {"wilson_low", 2, sql_wilson_low, NULL},
+    {"wilson_high", 2, sql_wilson_high, NULL},
+    {"mcnemar", 2, sql_mcnemar, NULL},
+    {"pass_at_k", 3, sql_pass_at_k, NULL},
+    {"speedup", 2, sql_speedup, NULL},
+    {"fixed", 2, sql_fixed, NULL},
+    {"cut", 2, sql_cut, NULL},
+    {"block", 1, sql_block, NULL},
+    {"stripped", 1, sql_stripped, NULL},
+    {"hint", 1, sql_hint, NULL},
+    {"verdict_place", 1, sql_verdict_place, NULL},
+    {"two_stages", 1, sql_two_stages, NULL},
+    {"piece", 5, sql_piece, NULL},
+    {"geomean", 1, query_add_number, query_end_geomean},
+    {"randomise", 6, query_add_stratum, query_end_randomise},
+    {0},
 };
+
+void query_define(sqlite3 *db, const struct query_function *f, void *arg,
+                  void (*drop)(void *))
+{
+    for (; f->name; f++, drop = NULL)
+        sqlite3_create_function_v2(
+            db, f->name, f->args, SQLITE_UTF8 | SQLITE_DETERMINISTIC, arg,
+            f->end ? NULL : f->fn, f->end ? f->fn : NULL, f->end, drop);
+}
 
 void query_functions(sqlite3 *db)
 {
-    int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-
-    for (size_t i = 0; i < sizeof(sql_functions) / sizeof(*sql_functions); i++)
-        sqlite3_create_function(db, sql_functions[i].name,
-                                sql_functions[i].args, how, NULL,
-                                sql_functions[i].fn, NULL, NULL);
-    sqlite3_create_function(db, "geomean", 1, how, NULL, NULL, query_add_number,
-                            query_end_geomean);
-    sqlite3_create_function(db, "randomise", 6, how, NULL, NULL,
-                            query_add_stratum, query_end_randomise);
+    query_define(db, sql_functions, NULL, NULL);
 }
 
 /* ---- a run ---- */

@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 struct sqlite3;
+struct sqlite3_context;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 /* A database that is asked. `make`, if any, is called for a table that a statement
  * names and that is not there. */
@@ -33,7 +35,17 @@ struct query_db {
 
 /* The text of a file; NULL: there is none of this name. */
 const char *query_text(const char *name);
-/* Lets queries to a database call the functions. */
+/* A function for queries; with `end`, an aggregate, of which `fn` is the step. */
+struct query_function {
+    const char *name; /* NULL ends a list */
+    int args;
+    void (*fn)(struct sqlite3_context *c, int n, struct sqlite3_value **v);
+    void (*end)(struct sqlite3_context *c);
+};
+/* Adds a list of them to a database; `drop` frees `arg` when it is closed, or is NULL. */
+void query_define(struct sqlite3 *db, const struct query_function *list,
+                  void *arg, void (*drop)(void *arg));
+/* Adds those of query.c. */
 void query_functions(struct sqlite3 *db);
 
 /* Runs a file. Calls back for each row, until it returns other than 0, which is then

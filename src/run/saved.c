@@ -275,16 +275,11 @@ static void sql_changes(sqlite3_context *c, int n, sqlite3_value **v)
     buf_release(&out);
 }
 
-static const struct {
-    const char *name;
-    int args;
-    void (*fn)(sqlite3_context *, int, sqlite3_value **);
-    void (*end)(void *); /* of the first: it ends when the connection does */
-} saved_functions[] = {
-    {"text", 1, sql_text, saved_free},   {"record", 2, sql_record, NULL},
+static const struct query_function saved_functions[] = {
+    {"text", 1, sql_text, NULL},         {"record", 2, sql_record, NULL},
     {"error", 1, sql_error, NULL},       {"doubt", 2, sql_doubt, NULL},
     {"messages", 1, sql_messages, NULL}, {"prompt", 1, sql_prompt, NULL},
-    {"changes", 4, sql_changes, NULL},
+    {"changes", 4, sql_changes, NULL},   {0},
 };
 
 void query_texts(struct store *s)
@@ -292,14 +287,6 @@ void query_texts(struct store *s)
     struct saved *t = xcalloc(1, sizeof(*t));
 
     t->store = s;
-    map_init(&t->errors);
-    map_init(&t->doubts);
-    arena_init(&t->memory);
     query_functions(store_reader(s));
-    for (size_t i = 0; i < sizeof(saved_functions) / sizeof(*saved_functions);
-         i++)
-        sqlite3_create_function_v2(
-            store_reader(s), saved_functions[i].name, saved_functions[i].args,
-            SQLITE_UTF8 | SQLITE_DETERMINISTIC, t, saved_functions[i].fn, NULL,
-            NULL, saved_functions[i].end);
+    query_define(store_reader(s), saved_functions, t, saved_free);
 }
