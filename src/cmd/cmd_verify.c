@@ -17,7 +17,7 @@
 
 struct verify_values {
     struct verifying_values v;
-    struct opt_list define;
+    struct opt_list define, tasks;
     const char *dsl, *task, *list;
     bool no_gate, trace;
 };
@@ -30,8 +30,14 @@ static const struct opt verify_table[] = {
      AT(task)},
     {"list", 0, OPT_TEXT, "FILE",
      "verify many candidates: each line of FILE is a task, a space and a "
-     "candidate's file; paths are relative to FILE",
+     "candidate's file, or {\"task\": …, \"file\": …}; paths are relative to "
+     "FILE",
      AT(list)},
+    {"tasks", 0, OPT_LIST, "PATH",
+     "verify many candidates: each FILE, and each .py in a FILE that is a "
+     "folder, is for the task of that name in PATH: files, folders, or a "
+     "collection that comes with the program; may be repeated",
+     AT(tasks)},
     DEFINE_OPTION(VALUES, define),
     VERIFYING_OPTION(
         "protocol", OPT_CHOICE, "hardened|kernelbench",
@@ -111,11 +117,38 @@ static void verify_add_pair(struct verify *f, const char *list, struct str task,
     free(b);
 }
 
+/* The two words of a line. They are borrowed: from the line, or from `*json`. */
+static int verify_read_pair(struct str line, const char *path, int number,
+                            struct str *task, struct str *file, json_t **json,
+                            struct err *e)
+{
+    *json = NULL;
+    if (line.p[0] == '{') {
+        *json = jsn_parse_part(path, (size_t)number, line.p, line.n, e);
+        if (!*json)
+            return -1;
+        *task = str_of(jsn_str(*json, "task"));
+        *file = str_of(jsn_str(*json, "file"));
+    } else if (str_cut(&line, ' ', task) || str_cut(&line, '\t', task)) {
+        *file = str_trim(line);
+    } else {
+        *file = (struct str){"", 0};
+    }
+    if (file->n && task->n)
+        return 0;
+    json_decref(*json);
+    return err_set(e, ERR_INPUT,
+                   "%s:%d: not a pair: write TASK FILE, or "
+                   "{\"task\": \"…\", \"file\": \"…\"}",
+                   path, number);
+}
+
 static int verify_read_list(struct verify *f, const char *path, struct err *e)
 {
     struct buf text = {.limit = (size_t)16 << 20};
-    struct str rest, line, task;
+    struct str rest, line, task, file;
     int number = 0, rc;
+    json_t *json;
 
     rc = fs_read(path, &text, e);
     rest = buf_view(&text);
@@ -124,11 +157,11 @@ static int verify_read_list(struct verify *f, const char *path, struct err *e)
         number++;
         if (line.n == 0 || line.p[0] == '#')
             continue;
-        if (str_cut(&line, ' ', &task) || str_cut(&line, '\t', &task))
-            verify_add_pair(f, path, task, str_trim(line));
-        else
-            rc = err_set(e, ERR_INPUT, "%s:%d: not a pair: write TASK FILE",
-                         path, number);
+        rc = verify_read_pair(line, path, number, &task, &file, &json, e);
+        if (rc == 0) {
+            verify_add_pair(f, path, task, file);
+            json_decref(json);
+        }
     }
     if (rc == 0 && f->len == 0)
         rc = err_set(e, ERR_INPUT, "%s: it has no pairs", path);
@@ -163,19 +196,94 @@ static int verify_load_tasks(struct verify *f, struct err *e)
     return define_tasks(&f->tasks, &f->v->define, e);
 }
 
+/* ---- candidates that have the names of their tasks ---- */
+
+static const char *verify_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Of the tasks that were given. Two of one name in different folders are one too
+ * many. */
+static int verify_add_named(struct verify *f, const char *file, struct err *e)
+{
+    const struct task *found = NULL;
+
+    for (size_t i = 0; i < f->tasks.len; i++) {
+        const struct task *t = f->tasks.task[i];
+
+        if (strcmp(verify_base(t->path), verify_base(file)) != 0)
+            continue;
+        if (found)
+            return err_set(e, ERR_INPUT,
+                           "%s: %s and %s have its name; give only one of "
+                           "them as --tasks",
+                           file, found->id, t->id);
+        found = t;
+    }
+    if (!found)
+        return err_set(e, ERR_INPUT,
+                       "%s: no task of --tasks has this name; rename the file "
+                       "like its task, or name both in --list",
+                       file);
+    verify_add(f, str_of(found->path), str_of(file));
+    return 0;
+}
+
+static int verify_add_folder(struct verify *f, const char *dir, struct err *e)
+{
+    struct fs_names names = {0};
+    int rc = fs_list(dir, false, &names, e);
+
+    for (size_t i = 0; i < names.len && rc == 0; i++) {
+        char *file = fs_join(dir, names.name[i]);
+
+        if (str_ends(str_of(file), ".py"))
+            rc = verify_add_named(f, file, e);
+        free(file);
+    }
+    fs_names_release(&names);
+    return rc;
+}
+
+static int verify_gather_named(struct verify *f, const struct opt_result *r,
+                               struct err *e)
+{
+    const struct home *home = cmd_home(f->call, e);
+    char *own = home ? fs_join(home->dir, "tasks") : NULL;
+    int rc = own ? collection_add(&f->tasks, f->v->tasks.item, f->v->tasks.len,
+                                  own, e)
+                 : -1;
+
+    free(own);
+    if (rc == 0)
+        rc = collection_report(&f->tasks, false, e);
+    for (size_t i = 0; i < r->rest_len && rc == 0; i++)
+        rc = fs_is_dir(r->rest[i]) ? verify_add_folder(f, r->rest[i], e)
+                                   : verify_add_named(f, r->rest[i], e);
+    if (rc == 0 && f->len == 0)
+        return err_set(e, ERR_INPUT, "%s: there is no .py file", r->rest[0]);
+    return rc;
+}
+
 static int verify_gather(struct verify *f, const struct opt_result *r,
                          struct err *e)
 {
-    if (f->v->list && (f->v->task || r->rest_len))
+    const struct verify_values *v = f->v;
+
+    if ((v->list != NULL) + (v->task != NULL) + (v->tasks.len > 0) != 1 ||
+        (v->list != NULL) != (r->rest_len == 0))
         return err_set(e, ERR_USAGE,
-                       "--list cannot be used with --task or FILE");
-    if (f->v->list && verify_read_list(f, f->v->list, e) < 0)
+                       "give --task TASK FILE…, or --tasks PATH FILE…, or "
+                       "--list FILE alone");
+    if (v->list && verify_read_list(f, v->list, e) < 0)
         return -1;
-    if (!f->v->list && (!f->v->task || !r->rest_len))
-        return err_set(e, ERR_USAGE,
-                       "--task TASK and at least one FILE are needed");
-    for (size_t i = 0; i < r->rest_len; i++)
-        verify_add(f, str_of(f->v->task), str_of(r->rest[i]));
+    if (v->tasks.len && verify_gather_named(f, r, e) < 0)
+        return -1;
+    for (size_t i = 0; v->task && i < r->rest_len; i++)
+        verify_add(f, str_of(v->task), str_of(r->rest[i]));
     return verify_load_tasks(f, e);
 }
 

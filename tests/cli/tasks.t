@@ -32,7 +32,21 @@ is "$(printf '%s\n' "$out" | grep -c '"file":"set/lists/empty.py"')" 2 "… and 
 like "$out" '*"task":"set/04_softmax"*"task":"starter/04_softmax"*' "… but for tasks of the program"
 printf 'alone\n' >"$work/bad"
 run verify --dsl c-cpu --list bad
-like "$status $err" "2 *bad:1: not a pair: write TASK FILE" "a line without a pair is refused"
+like "$status $err" "2 *bad:1: not a pair: write TASK FILE, *" "a line without a pair is refused"
+
+# Jobs that nobody takes tell what would be verified.
+named() { run verify --dsl c-cpu --device cpu --verifier jobs=named "$@"; }
+mkdir "$work/my kernels"
+cp tests/verify/c-cpu/01_swish.py tests/verify/c-cpu/04_softmax.py "$work/my kernels"
+echo '{"task": "starter/01_swish", "file": "my kernels/01_swish.py"}' >"$work/lines"
+named --list lines
+is "$(grep -ac '"id":"starter/01_swish"' "$work/named/jobs")" 1 "a line of JSON may name a file with a space"
+named --tasks starter "my kernels"
+like "$status $(cat "$work/named/jobs")" '4 *"id":"starter/01_swish"*"id":"starter/04_softmax"*' "files of a folder are for the tasks of their names"
+named --tasks starter set/lists/empty.py
+like "$status $err" "2 *set/lists/empty.py: no task of --tasks has this name*" "a name that no task has is refused"
+named --tasks starter --list lines
+like "$status $err" "2 *or --tasks PATH FILE*" "and so are two ways at once"
 
 run check --dsl c-cpu set/lists/empty.py
 like "$out" "set/lists/empty.py: error: *" "a finding about the whole file has no line"
