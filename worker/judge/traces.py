@@ -16,9 +16,9 @@ from shared import overlap
 from shared.program import ITEM, Add, Copy, Fill, Place
 
 HEADER_BYTES = 32 << 20
-# The most commas and brackets in a header: so many, more for each node or configuration, and two for
-# each escaped quotation mark. Those are in texts, such as the JSON of TileLang's functions, whose
-# commas and brackets are no values of the header: {"a":1} has two marks and two brackets.
+# The most commas and opening brackets in a header: so many, more for each node or configuration, and
+# two for each escaped quotation mark. Such marks are in texts, as the JSON of TileLang's functions,
+# whose commas and brackets make no values here, and which has at most two of them for each mark.
 MARKS, MARKS_OF_NODE, MARKS_OF_QUOTE = 1 << 20, 200, 2
 ANSWER_BYTES = 8 << 20  # of JSON in a compiler's answer
 BLOB_BYTES = 64 << 20  # of constants

@@ -470,9 +470,9 @@ def check_recorder(job: dict, message: dict, answer: dict) -> Generator:
     """Whether the machine is to blame for an exception that the candidate seems to have no part in,
     such as a library that cannot be imported here. What says so is under the candidate's control,
     and would gain by lying: what is the machine's fault is no attempt. So the answer is left to a
-    process without the candidate, a recorder that gets the task's own program. If that fails in
-    the same way, the machinery is broken; else the candidate answers for its exception. Returns what
-    to tell the model."""
+    process without the candidate, a recorder that gets the task's own program. If that
+    reports such an exception, too, whichever it is, the machinery is broken; else the candidate
+    answers for its own. Returns what to tell the model."""
     problem = answers.problem(answer)
     if problem is None or not problem.elsewhere:
         return ""
