@@ -31,7 +31,8 @@ int64_t date_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-void date_of(int64_t us, char out[DATE_SIZE])
+/* The day of a time in microseconds since 1970. */
+static void date_of(int64_t us, char out[DATE_SIZE])
 {
     time_t seconds = (time_t)(us / 1000000);
     struct tm t;

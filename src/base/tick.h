@@ -17,8 +17,6 @@ int64_t tick_used_ns(void);
 
 /* "2026-11-17", in UTC. */
 void date_today(char out[DATE_SIZE]);
-/* The day of a time in microseconds since 1970. */
-void date_of(int64_t us, char out[DATE_SIZE]);
 int64_t date_now_us(void);
 
 #endif

@@ -25,7 +25,8 @@
 
 static const char *const spool_subs[] = {"requests", "claims", "answers"};
 
-int spool_make(const char *dir, struct err *e)
+/* Creates what is missing. */
+static int spool_make(const char *dir, struct err *e)
 {
     int rc = 0;
 

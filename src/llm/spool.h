@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-int spool_make(const char *dir, struct err *e); /* creates what is missing */
 /* "DIR/sub/ID" and the suffix; the caller frees. */
 char *spool_path(const char *dir, const char *sub, const char *id,
                  const char *suffix);

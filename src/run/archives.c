@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 typedef int kernel_fn(struct kernel *k, void *arg, struct err *e);
+typedef int archives_row_fn(struct store *s, const json_t *row, void *arg,
+                            struct err *e);
 
 /* ---- a run ---- */
 
@@ -84,8 +86,9 @@ static int kernel_texts(struct store *s, const json_t *row,
     return 0;
 }
 
-int archives_tell(struct store *s, const json_t *row, kernel_fn *fn, void *arg,
-                  struct err *e)
+/* Calls `fn` with the kernel of a row, and returns what `fn` returns. */
+static int archives_tell(struct store *s, const json_t *row, kernel_fn *fn,
+                         void *arg, struct err *e)
 {
     struct kernel_finding f = {.method = jsn_str(row, "method"),
                                .model = jsn_str(row, "model"),
@@ -110,8 +113,8 @@ int archives_tell(struct store *s, const json_t *row, kernel_fn *fn, void *arg,
     return rc;
 }
 
-int archives_each_row(const char *dir, archives_row_fn *fn, void *arg,
-                      struct err *e)
+static int archives_each_row(const char *dir, archives_row_fn *fn, void *arg,
+                             struct err *e)
 {
     struct store *s = query_open(dir, e);
     json_t *rows = s ? query_list(s, "run/kernels", NULL, e) : NULL, *row;

@@ -27,15 +27,6 @@ int archives_each(const char *dir,
  * one takes its place, although nobody has reviewed it. Export writes it unless it is
  * retired; no other takes the place of a retired one. */
 
-/* Calls `fn` for each, until it returns other than 0. */
-typedef int archives_row_fn(struct store *s, const json_t *row, void *arg,
-                            struct err *e);
-int archives_each_row(const char *dir, archives_row_fn *fn, void *arg,
-                      struct err *e);
-/* Calls `fn` with the kernel of a row, and returns what `fn` returns. */
-int archives_tell(struct store *s, const json_t *row,
-                  int (*fn)(struct kernel *k, void *arg, struct err *e),
-                  void *arg, struct err *e);
 /* The task of a row as it was when the run began. The caller frees it. */
 struct task *archives_task(struct store *s, const json_t *row, struct err *e);
 /* The same of any task; errors name this path. */

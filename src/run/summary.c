@@ -186,12 +186,21 @@ static int summary_add_reasons(struct summary *m, struct run_view *v,
     return rc;
 }
 
+/* The version of the rules of truth that the verdicts follow (verdict.h). */
+static int64_t summary_rules(struct run_view *v)
+{
+    int64_t rules = VERDICT_RULES_FIRST;
+
+    str_to_i64(str_of(run_view_fact(v, "rules")), 1, INT64_MAX, &rules);
+    return rules;
+}
+
 int summary_make(struct run_view *v, struct summary *out, struct err *e)
 {
     size_t n;
 
     *out = (struct summary){
-        .state = v->state, .pid = v->pid, .rules = run_view_rules(v)};
+        .state = v->state, .pid = v->pid, .rules = summary_rules(v)};
     for (size_t i = 0; i < v->tasks; i++)
         summary_add_task(out, &v->task[i]);
     for (size_t i = v->tasks; i < v->all; i++)

@@ -545,14 +545,6 @@ const char *run_view_fact(struct run_view *v, const char *name)
     return text ? text : "";
 }
 
-int64_t run_view_rules(struct run_view *v)
-{
-    int64_t rules = VERDICT_RULES_FIRST;
-
-    str_to_i64(str_of(run_view_fact(v, "rules")), 1, INT64_MAX, &rules);
-    return rules;
-}
-
 struct run_task *run_view_task(struct run_view *v, const char *id)
 {
     for (size_t i = 0; i < v->all; i++)
@@ -580,19 +572,6 @@ const struct row_entry *run_view_entry(const struct run_view *v, int64_t number)
 {
     return number >= 1 && (uint64_t)number <= v->entries ? &v->entry[number - 1]
                                                          : NULL;
-}
-
-const char **run_view_shown(const struct run_view *v,
-                            const struct run_attempt *a, struct arena *memory)
-{
-    const char **name = arena_alloc(memory, (a->shown_len + 1) * sizeof(*name));
-
-    for (size_t i = 0; i < a->shown_len; i++) {
-        const struct row_entry *x = run_view_entry(v, a->shown[i].entry);
-
-        name[i] = x ? x->name : "?";
-    }
-    return name;
 }
 
 struct run_attempt *run_task_best(const struct run_task *t)

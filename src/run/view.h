@@ -108,8 +108,6 @@ void run_view_renumber(struct run_view *v, int64_t version);
 /* Facts of the run: "method", "dsl", "model", "precision", "device", "seed", …
  * "" when it is not known. */
 const char *run_view_fact(struct run_view *v, const char *name);
-/* The version of the rules of truth that its verdicts follow (verdict.h). */
-int64_t run_view_rules(struct run_view *v);
 /* The task or piece of this id, its attempt of this number; NULL: there is
  * none. */
 struct run_task *run_view_task(struct run_view *v, const char *id);
@@ -120,9 +118,6 @@ struct row_call *run_view_calls(const struct run_view *v, size_t list,
 /* The entry of this number; NULL: there is none. */
 const struct row_entry *run_view_entry(const struct run_view *v,
                                        int64_t number);
-/* The names of the examples of an attempt, in their order; "?": it is not stored. */
-const char **run_view_shown(const struct run_view *v,
-                            const struct run_attempt *a, struct arena *memory);
 /* The attempt that stands for a task: of those that solved it the one with the
  * highest fitness (of equals the first), else the last; NULL: none is
  * finished. */

@@ -28,6 +28,96 @@
 #define CHILD_PIPE (1 << 20)
 #define STUCK_S    15 /* what a keeper has to end in; fork bombs need some */
 
+/* ---- what the kernel tells about processes ---- */
+
+#define DEEPEST 16 /* generations of processes that are looked at */
+
+/* The fields of /proc/PID/stat after the name, from the state on, in `line`;
+ * NULL if there is no such process. */
+static const char *health_stat(pid_t pid, char *line, size_t cap)
+{
+    char path[64];
+    const char *name_end;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    f = fopen(path, "re");
+    if (!f)
+        return NULL;
+    /* The name, in brackets, may hold anything. */
+    name_end = fgets(line, (int)cap, f) ? strrchr(line, ')') : NULL;
+    fclose(f);
+    return name_end ? name_end + 1 : NULL;
+}
+
+/* Of a process and all its descendants: the time of all, and whether one of them runs. */
+struct health_tree {
+    int64_t used_ns;
+    bool runs;
+};
+
+/* One process as a tree of its own. */
+static struct health_tree health_look(pid_t pid)
+{
+    char line[1024];
+    const char *fields = health_stat(pid, line, sizeof(line));
+    struct health_tree t = {0, false};
+    long long used[4];
+
+    if (!fields)
+        return t;
+    t.runs = strncmp(fields, " R", 2) == 0;
+    if (sscanf(fields, // NOLINT(cert-err34-c)
+               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+               " %lld %lld %lld %lld",
+               &used[0], &used[1], &used[2], &used[3]) == 4)
+        t.used_ns = (used[0] + used[1] + used[2] + used[3]) *
+                    (TICK_S / sysconf(_SC_CLK_TCK));
+    return t;
+}
+
+/* Processor time of the process and of children that it has waited for, in
+ * nanoseconds (counted in clock ticks); 0 if there is no such process. */
+static int64_t health_time_ns(pid_t pid)
+{
+    return health_look(pid).used_ns;
+}
+
+/* Whether it computes, or would if it had a processor. */
+static bool health_runs(pid_t pid)
+{
+    return health_look(pid).runs;
+}
+
+static void add_tree(struct health_tree *t, pid_t pid, int depth)
+{
+    struct health_tree own = health_look(pid);
+    char path[64];
+    long child;
+    FILE *f;
+
+    t->used_ns += own.used_ns;
+    t->runs |= own.runs;
+    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
+             (long)pid);
+    f = depth < DEEPEST ? fopen(path, "re") : NULL;
+    if (!f)
+        return;
+    while (fscanf(f, "%ld", &child) == 1) // NOLINT(cert-err34-c)
+        add_tree(t, (pid_t)child, depth + 1);
+    fclose(f);
+}
+
+static struct health_tree health_tree(pid_t pid)
+{
+    struct health_tree t = {0, false};
+
+    add_tree(&t, pid, 0);
+    return t;
+}
+
+/* ---- a child ---- */
+
 /* Keeps the last CHILD_OUTPUT bytes. */
 static void keep_output(struct child *c, const char *p, size_t n)
 {
@@ -253,86 +343,6 @@ uint64_t child_peak(const struct child *c)
     uint64_t peak = cgroup_peak(&c->group);
 
     return peak ? peak : c->resident;
-}
-
-/* ---- how the host is ---- */
-
-#define DEEPEST 16 /* generations of processes that are looked at */
-
-const char *health_stat(pid_t pid, char *line, size_t cap)
-{
-    char path[64];
-    const char *name_end;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    f = fopen(path, "re");
-    if (!f)
-        return NULL;
-    /* The name, in brackets, may hold anything. */
-    name_end = fgets(line, (int)cap, f) ? strrchr(line, ')') : NULL;
-    fclose(f);
-    return name_end ? name_end + 1 : NULL;
-}
-
-/* One process as a tree of its own. */
-static struct health_tree health_look(pid_t pid)
-{
-    char line[1024];
-    const char *fields = health_stat(pid, line, sizeof(line));
-    struct health_tree t = {0, false};
-    long long used[4];
-
-    if (!fields)
-        return t;
-    t.runs = strncmp(fields, " R", 2) == 0;
-    if (sscanf(fields, // NOLINT(cert-err34-c)
-               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-               " %lld %lld %lld %lld",
-               &used[0], &used[1], &used[2], &used[3]) == 4)
-        t.used_ns = (used[0] + used[1] + used[2] + used[3]) *
-                    (TICK_S / sysconf(_SC_CLK_TCK));
-    return t;
-}
-
-/* Processor time of the process and of children that it has waited for, in
- * nanoseconds (counted in clock ticks); 0 if there is no such process. */
-static int64_t health_time_ns(pid_t pid)
-{
-    return health_look(pid).used_ns;
-}
-
-/* Whether it computes, or would if it had a processor. */
-static bool health_runs(pid_t pid)
-{
-    return health_look(pid).runs;
-}
-
-static void add_tree(struct health_tree *t, pid_t pid, int depth)
-{
-    struct health_tree own = health_look(pid);
-    char path[64];
-    long child;
-    FILE *f;
-
-    t->used_ns += own.used_ns;
-    t->runs |= own.runs;
-    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid,
-             (long)pid);
-    f = depth < DEEPEST ? fopen(path, "re") : NULL;
-    if (!f)
-        return;
-    while (fscanf(f, "%ld", &child) == 1) // NOLINT(cert-err34-c)
-        add_tree(t, (pid_t)child, depth + 1);
-    fclose(f);
-}
-
-struct health_tree health_tree(pid_t pid)
-{
-    struct health_tree t = {0, false};
-
-    add_tree(&t, pid, 0);
-    return t;
 }
 
 /* ---- progress is processor time, which the kernel counts ---- */

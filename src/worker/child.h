@@ -89,18 +89,4 @@ bool health_owes(const struct health *h);
 bool health_stuck(struct health *h, pid_t pid, pid_t child,
                   int64_t patience_ns);
 
-/* ---- what the kernel tells about processes ---- */
-
-/* The fields of /proc/PID/stat after the name, from the state on, in `line`;
- * NULL if there is no such process. */
-const char *health_stat(pid_t pid, char *line, size_t cap);
-
-/* Both for the process and all its descendants: the time of all, and whether
- * one of them runs. */
-struct health_tree {
-    int64_t used_ns;
-    bool runs;
-};
-struct health_tree health_tree(pid_t pid);
-
 #endif
