@@ -221,9 +221,9 @@ class HostRegion(Region):
 
     def guards(self) -> torch.Tensor:
         """Without a tensor for each byte, which takes longer than all of a small call."""
-        page = self.fresh.numpy().tobytes()
-        gaps = ((a, b, page * ((b - a) // FRESH + 2)) for a, b in self.layout.gaps())
-        return torch.tensor(all(self.map[a:b] == held[a % FRESH :][: b - a] for a, b, held in gaps))
+        gaps = self.layout.gaps()
+        held = self.fresh.numpy().tobytes() * (max(b - a for a, b in gaps) // FRESH + 2)
+        return torch.tensor(all(self.map[a:b] == held[a % FRESH : a % FRESH + b - a] for a, b in gaps))
 
     def close(self) -> None:
         super().close()

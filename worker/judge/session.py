@@ -7,6 +7,7 @@ parameters, in memory whose contents nobody knows (shared/fresh.py). Programs of
 order and side by side: where they are interpreted, the second trial reverses their order, and in all
 later calls it is random; on a GPU one trial's calls are made again."""
 
+import functools
 from collections.abc import Generator
 
 import torch
@@ -26,6 +27,7 @@ CONSTANTS_CHANGED = (
 )
 FREE_SHARE = 0.9  # of a device's free memory that a region may take
 SMALL = 1 << 16  # elements of a buffer that is copied without a look at it
+drawn_page = functools.lru_cache(256)(fresh_page)  # five for each job
 UNWRITTEN = 0.02  # of an output's elements, which some may equal by chance
 FORWARD, REVERSED = "forward", "reversed"  # orders of a grid's programs
 # Trial 0 is the task as KernelBench runs it, in order, and has no steady call: the trials after it
@@ -89,7 +91,7 @@ class Session:
         """Writes everything that a call starts from, but for its inputs."""
         layout, region = self.region.layout, self.region
         whole = self.turn % TURNS < LOUD and (part, config) not in self.filled
-        region.fill(fresh_page(self.turn, self.job["seed"]), whole)
+        region.fill(drawn_page(self.turn % TURNS, self.job["seed"]), whole)
         self.turn += 1
         if whole:
             self.filled.add((part, config))
