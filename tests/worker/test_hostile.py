@@ -39,8 +39,8 @@ BASES = {e.base: Job("", e.pack, e.task, e.base) for e in reversed(ENTRIES.value
 GOOD = {f: Job("", "triton", VERIFY / "tasks" / f.name, f) for f in (VERIFY / "good").glob("*.py")}
 HONEST = [job for file, job in sorted((GOOD | BASES).items(), reverse=True) if file.stem not in HOSTILE]
 THIN = tuple("180 182 184 188 190 192 193 195 196 198 236 246 247".split())
-# Those from this number on go for the box, the processes or the protocol: all are kept.
-AT_THE_WORKER = "180"
+# Those of these numbers go for the box, the processes or the protocol: all are kept.
+AT_THE_WORKER = range(180, 248)
 CATALOGUE = (ROOT / "docs" / "VERIFIER-catalogue.md").read_text()
 ROWS = [line.split("|")[-2] for line in CATALOGUE.splitlines() if re.match(r"\| \d+ \|", line)]
 NAMED = re.compile(r"\b(\d{3})(?:–(\d{3}))?\b")  # in a row
@@ -55,7 +55,8 @@ def kept() -> list[str]:
              for name, entry in sorted(HOSTILE.items(), reverse=True)}  # fmt: skip
     first = {named[1] for row in ROWS if (named := NAMED.search(row))}
     return [name for name in HOSTILE
-            if name in kinds.values() or name[:3] in first or name >= AT_THE_WORKER]  # fmt: skip
+            if name in kinds.values() or name[:3] in first
+            or int(name[:3]) in AT_THE_WORKER]  # fmt: skip
 
 
 KEPT = kept()

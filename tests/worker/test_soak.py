@@ -3,7 +3,7 @@ large, not compiling, over many tasks and two packs. Each gets its verdict, what
 came before it and however many run at once, and the worker's processes hold at the
 end what they held near the start.
 
-MONKEYS_SOAK says how many (30; `make test-long`: 2000)."""
+MONKEYS_SOAK says how many (16; `make test-long`: 2000)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from worker_run import (
 )
 from worker_session import Process, Session
 
-SIZE = int(os.environ.get("MONKEYS_SOAK", "30"))
+SIZE = int(os.environ.get("MONKEYS_SOAK", "16"))
 ALONE = 4 if SIZE > 500 else 10  # one in so many is also judged with nothing beside it
 WIDE = 8  # children at once
 PR_SET_CHILD_SUBREAPER = 36
