@@ -39,7 +39,7 @@ void opt_result_release(struct opt_result *r)
     *r = (struct opt_result){0};
 }
 
-static const struct opt *opt_find_name(const struct opt *table, struct str name)
+const struct opt *opt_find(const struct opt *table, struct str name)
 {
     for (; table->name; table++)
         if (str_eq(name, table->name))
@@ -117,7 +117,7 @@ static int store(const struct opt *o, void *into, const char *value,
 int opt_set(const struct opt *table, void *into, const char *name,
             const char *value, struct err *e)
 {
-    const struct opt *o = opt_find_name(table, str_of(name));
+    const struct opt *o = opt_find(table, str_of(name));
     const char *names[MAX_OPTIONS], *near;
     size_t n = 0;
 
@@ -175,12 +175,12 @@ static const struct opt *lookup(struct parser *p, struct str name, char letter,
     const struct opt *o;
 
     *into = p->into;
-    o = letter ? find_letter(p->table, letter) : opt_find_name(p->table, name);
+    o = letter ? find_letter(p->table, letter) : opt_find(p->table, name);
     if (o)
         return o;
     *into = &p->r->common;
     return letter ? find_letter(opt_common_table, letter)
-                  : opt_find_name(opt_common_table, name);
+                  : opt_find(opt_common_table, name);
 }
 
 static int one_option(struct parser *p, struct err *e)

@@ -37,6 +37,8 @@ struct opt {
     int64_t lo, hi;
 };
 
+/* The option of this name, or NULL. */
+const struct opt *opt_find(const struct opt *table, struct str name);
 /* Frees the lists in `into`. */
 void opt_release(const struct opt *table, void *into);
 

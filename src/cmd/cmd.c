@@ -242,21 +242,29 @@ struct task *cmd_task(struct cmd_call *call, const char *word,
     return call->task && define_tasks(&one, define, e) == 0 ? call->task : NULL;
 }
 
-int cmd_tasks(struct cmd_call *call, const char *fallback, bool strict,
-              const struct opt_list *define, struct collection *out,
-              struct err *e)
+int cmd_collect(struct cmd_call *call, const char *const *words, size_t n,
+                bool strict, struct collection *out, struct err *e)
 {
     const struct home *home = cmd_home(call, e);
-    size_t n = call->r.rest_len;
     char *own;
     int rc;
 
     if (!home)
         return -1;
     own = fs_join(home->dir, "tasks");
-    rc = collection_add(out, n ? call->r.rest : &fallback, n ? n : 1, own, e);
+    rc = collection_add(out, words, n, own, e);
     free(own);
-    if (rc < 0 || collection_report(out, strict, e) < 0)
+    return rc < 0 ? -1 : collection_report(out, strict, e);
+}
+
+int cmd_tasks(struct cmd_call *call, const char *fallback, bool strict,
+              const struct opt_list *define, struct collection *out,
+              struct err *e)
+{
+    size_t n = call->r.rest_len;
+
+    if (cmd_collect(call, n ? call->r.rest : &fallback, n ? n : 1, strict, out,
+                    e) < 0)
         return -1;
     return define_tasks(out, define, e);
 }

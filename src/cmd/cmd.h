@@ -90,8 +90,11 @@ char *cmd_task_path(struct cmd_call *call, const char *word, struct err *e);
 /* That task, with what --define sets in it; released with the call. */
 struct task *cmd_task(struct cmd_call *call, const char *word,
                       const struct opt_list *define, struct err *e);
-/* The tasks that the words of the call name: files, folders, patterns, and
- * collections that come with the program (of which `fallback` is one, or NULL). */
+/* The tasks that words name: files, folders, patterns, and collections that come with
+ * the program. Warns of files that are no tasks; when `strict`, they are an error. */
+int cmd_collect(struct cmd_call *call, const char *const *words, size_t n,
+                bool strict, struct collection *out, struct err *e);
+/* Those that the words of the call name, or `fallback`, with what is defined in them. */
 int cmd_tasks(struct cmd_call *call, const char *fallback, bool strict,
               const struct opt_list *define, struct collection *out,
               struct err *e);

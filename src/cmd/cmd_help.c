@@ -50,15 +50,6 @@ static void complete_command(const char **words, size_t n, const char *begun)
     }
 }
 
-static const struct opt *complete_find(const struct opt *table,
-                                       const char *word)
-{
-    while (table->name &&
-           (strncmp(word, "--", 2) != 0 || strcmp(word + 2, table->name) != 0))
-        table++;
-    return table->name ? table : NULL;
-}
-
 static void complete_options(const struct opt *table, const char *begun)
 {
     for (; table->name; table++) {
@@ -77,7 +68,7 @@ static void complete(const char **words, size_t n)
     const struct opt *asks;
     const struct cmd *c;
     struct err ignored = ERR_INIT;
-    struct str rest, word;
+    struct str rest, word, last;
     int used;
 
     c = before ? cmd_find((int)before, (char **)words, &used, &ignored) : NULL;
@@ -85,7 +76,10 @@ static void complete(const char **words, size_t n)
         complete_command(words + (c ? 1 : 0), before - (c ? 1 : 0), begun);
         return;
     }
-    asks = complete_find(c->table, words[before - 1]);
+    last = str_of(words[before - 1]);
+    asks = str_starts(last, "--")
+               ? opt_find(c->table, (struct str){last.p + 2, last.n - 2})
+               : NULL;
     if (asks && asks->type == OPT_CHOICE) {
         for (rest = str_of(asks->value); str_part(&rest, '|', &word);)
             complete_word(word, begun);

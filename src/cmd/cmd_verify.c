@@ -198,13 +198,6 @@ static int verify_load_tasks(struct verify *f, struct err *e)
 
 /* ---- candidates that have the names of their tasks ---- */
 
-static const char *verify_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Of the tasks that were given. Two of one name in different folders are one too
  * many. */
 static int verify_add_named(struct verify *f, const char *file, struct err *e)
@@ -214,7 +207,7 @@ static int verify_add_named(struct verify *f, const char *file, struct err *e)
     for (size_t i = 0; i < f->tasks.len; i++) {
         const struct task *t = f->tasks.task[i];
 
-        if (strcmp(verify_base(t->path), verify_base(file)) != 0)
+        if (strcmp(fs_base(t->path), fs_base(file)) != 0)
             continue;
         if (found)
             return err_set(e, ERR_INPUT,
@@ -251,15 +244,9 @@ static int verify_add_folder(struct verify *f, const char *dir, struct err *e)
 static int verify_gather_named(struct verify *f, const struct opt_result *r,
                                struct err *e)
 {
-    const struct home *home = cmd_home(f->call, e);
-    char *own = home ? fs_join(home->dir, "tasks") : NULL;
-    int rc = own ? collection_add(&f->tasks, f->v->tasks.item, f->v->tasks.len,
-                                  own, e)
-                 : -1;
+    const struct opt_list *tasks = &f->v->tasks;
+    int rc = cmd_collect(f->call, tasks->item, tasks->len, false, &f->tasks, e);
 
-    free(own);
-    if (rc == 0)
-        rc = collection_report(&f->tasks, false, e);
     for (size_t i = 0; i < r->rest_len && rc == 0; i++)
         rc = fs_is_dir(r->rest[i]) ? verify_add_folder(f, r->rest[i], e)
                                    : verify_add_named(f, r->rest[i], e);

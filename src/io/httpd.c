@@ -19,7 +19,12 @@
 
 #define TICK_NS    (250 * TICK_MS)
 #define REQUEST_NS (60 * TICK_S) /* in which a request must have arrived */
-enum { MEMORY_BYTES = 16384, ACCEPT_AT_ONCE = 64, STREAM_BYTES = 4096 };
+enum {
+    MEMORY_BYTES = 16384,
+    ACCEPT_AT_ONCE = 64,
+    IDLE_S = 30,
+    STREAM_BYTES = 4096
+};
 
 /* The Content-Security-Policy of what is no page. */
 #define NOTHING "default-src 'none'; frame-ancestors 'none'"
@@ -593,7 +598,7 @@ static int httpd_start(struct httpd *h, struct err *e)
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
         NULL, NULL, httpd_on_request, h, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)h->o.connections + ACCEPT_AT_ONCE,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTPD_IDLE_S,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
         httpd_on_target, h, MHD_OPTION_NOTIFY_COMPLETED, httpd_on_completed, h,

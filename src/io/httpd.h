@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HTTPD_IDLE_S = 30, HTTPD_HEADERS = 4 };
+enum { HTTPD_HEADERS = 4 };
 
 struct httpd;
 struct httpd_stream; /* the body of an answer that is not over yet */

@@ -514,6 +514,17 @@ json_t *query_row(struct store *s, const char *name, json_t *given,
     return row;
 }
 
+/* Appends what `put` makes of each row. */
+static int query_append(struct store *s, const char *name, json_t *given,
+                        query_fn *put, struct buf *out, struct err *e)
+{
+    struct query_db d = {.db = store_reader(s), .keep = true};
+    int rc = query_each(&d, name, given, put, out, e);
+
+    json_decref(given);
+    return rc;
+}
+
 static int query_put_line(sqlite3_stmt *q, void *arg, struct err *e)
 {
     (void)e;
@@ -525,11 +536,7 @@ static int query_put_line(sqlite3_stmt *q, void *arg, struct err *e)
 int query_lines(struct store *s, const char *name, json_t *given,
                 struct buf *out, struct err *e)
 {
-    struct query_db d = {.db = store_reader(s), .keep = true};
-    int rc = query_each(&d, name, given, query_put_line, out, e);
-
-    json_decref(given);
-    return rc;
+    return query_append(s, name, given, query_put_line, out, e);
 }
 
 static int query_put_bytes(sqlite3_stmt *q, void *arg, struct err *e)
@@ -544,11 +551,7 @@ static int query_put_bytes(sqlite3_stmt *q, void *arg, struct err *e)
 int query_bytes(struct store *s, const char *name, json_t *given,
                 struct buf *out, struct err *e)
 {
-    struct query_db d = {.db = store_reader(s), .keep = true};
-    int rc = query_each(&d, name, given, query_put_bytes, out, e);
-
-    json_decref(given);
-    return rc;
+    return query_append(s, name, given, query_put_bytes, out, e);
 }
 
 /* ---- a task of a run ---- */
